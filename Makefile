@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: setup demo system test test-long mutants bench docs docs-reference docs-pictures messages clean
+.PHONY: setup setup-spark demo system test test-long mutants bench docs docs-reference docs-pictures messages clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Discreet needs Python 3.11 or newer; set PYTHON=/path/to/it" if sys.version_info < (3, 11) else 0)'
@@ -14,8 +14,9 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install -q --no-deps -e .
 	touch $@
 
-$(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
+$(VENV)/.installed-dev: requirements-dev.lock requirements-spark.lock $(VENV)/.installed
 	$(BIN)/python -m pip install -q -r requirements-dev.lock
+	$(BIN)/python -m pip install -q --require-hashes -r requirements-spark.lock
 	touch $@
 
 $(VENV)-docs/.installed: requirements-docs.lock
@@ -25,10 +26,15 @@ $(VENV)-docs/.installed: requirements-docs.lock
 
 setup: $(VENV)/.installed
 
+# Adds Spark to the environment; it runs on Java 17 or newer.
+setup-spark: $(VENV)/.installed
+	$(BIN)/python -m pip install -q --require-hashes -r requirements-spark.lock
+	@$(BIN)/python -c 'from discreet.engine.session import require_spark; require_spark()' 2>&1 | tail -1
+
 demo: $(VENV)/.installed
 	$(BIN)/discreet demo --out demo
 
-# Installs a browser and a database server for the tests, if apt is available.
+# Installs a browser, a database server and Java for the tests, if apt is available.
 system:
 	.ci/system-packages
 

@@ -36,6 +36,7 @@ SUBJECTS = (
     "library",
     "demo",
     "streaming",
+    "spark",
     "swap",
     "serve",
     "history",

@@ -76,7 +76,7 @@ def discreet_judged(watch: Stopwatch, folder: str) -> dict[str, Any]:
     with watch.running():
         reader = UnitReader(needs, SECRET, THREADS)
         records = sum(len(block) for block in reader.blocks())
-        problems = reader.problems()
+        problems = reader.found().problems(reader.needs, "")
     return {"records": records, "problems": len(problems)}
 
 

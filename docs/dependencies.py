@@ -16,7 +16,7 @@ GROUPS = {
     "core": "`pip install discreet`: all commands except those below, `discreet demo` among them.",
     "serve": "`pip install 'discreet[serve]'`: the table builder, `discreet serve` and `discreet token`.",
     "databases": "`pip install 'discreet[databases]'`: records, ledgers and stores in PostgreSQL, records in SQLite.",
-    "spark": "`pip install 'discreet[spark]'`: declared for counting on a cluster; nothing uses it yet.",
+    "spark": "`pip install 'discreet[spark]'`: on Spark (Java 17). `requirements-spark.lock` has the versions.",
     "docs": "`pip install 'discreet[docs]'`: what builds these pages. `requirements-docs.lock` has the versions.",
 }
 WHY = {

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from discreet.api.synthetic import SyntheticCensus, demo, synth
     from discreet.api.tables import Table, TableAxis
     from discreet.api.tokens import Tokens
+    from discreet.engine.spark import SparkEngine
     from discreet.errors import DiscreetError, Mistakes, Problem
     from discreet.maths.feasible import RiskLimits
     from discreet.maths.noise.ptable import PTable
@@ -77,6 +78,7 @@ _HOMES = {
     "Rho": "maths.privacy.accounting",
     "RiskLimits": "maths.feasible",
     "Secret": "api.secret",
+    "SparkEngine": "engine.spark",
     "Swap": "api.noise",
     "SwapResult": "api.swapping",
     "SyntheticCensus": "api.synthetic",
@@ -143,6 +145,7 @@ __all__ = [
     "Rho",
     "RiskLimits",
     "Secret",
+    "SparkEngine",
     "Swap",
     "SwapResult",
     "SyntheticCensus",

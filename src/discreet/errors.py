@@ -41,6 +41,9 @@ class Mistakes(DiscreetError):
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
+    def __reduce__(self) -> tuple[type[Mistakes], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)
+
 
 class AbsentData(Mistakes):
     """Declared data are missing, and nothing else is wrong; a forecast does not need them."""
@@ -57,6 +60,9 @@ class DatabaseUnavailable(DiscreetError):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         super().__init__(str(problem))
+
+    def __reduce__(self) -> tuple[type[DatabaseUnavailable], tuple[Problem]]:
+        return type(self), (self.problem,)
 
 
 class InfeasiblePTable(DiscreetError):

@@ -20,6 +20,7 @@ NOT_RUN = {  # page -> the reasons that it gives, in order
         "the files are yours",
     ],
     "docs/tutorial/index.md": ["installs packages"],
+    "docs/how-to/move-to-spark.md": ["needs Java and installs packages", "needs Java"],
     "docs/how-to/table-builder-behind-a-proxy.md": ["a configuration of nginx", "a unit of systemd"],
 }
 

@@ -41,6 +41,7 @@ from discreet.audit.measures import Privacy
 from discreet.audit.session import RATE, REQUESTS, SECONDS, Session, SessionFindings
 from discreet.audit.session import attack_server as run_session
 from discreet.audit.utility import Utility, utility_by
+from discreet.engine.computing import require_embedded
 from discreet.errors import mistake
 from discreet.io.progress import Progress
 from discreet.io.progress_bar import cores, shown_progress
@@ -260,6 +261,7 @@ def audit(
     refuse_adjusted(opened.opened, fitted=True)
     require_known(without)
     origin = _made_from(opened, census, secret)
+    require_embedded(origin.programme.resolved, "audit")
     with shown_progress(not progress) as listener:
         case = _case(opened, origin, threads, listener)
         before = None

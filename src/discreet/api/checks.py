@@ -17,6 +17,7 @@ from discreet.api.programme import Programme
 from discreet.api.protect import programme_of
 from discreet.api.results import Result
 from discreet.api.tables import summary_frame
+from discreet.engine.computing import computing
 from discreet.errors import Problem
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.signing_key import read_public_key
@@ -25,6 +26,9 @@ from discreet.pipeline.check import check_data, check_notes
 from discreet.release.certify import Certified, verify_certificate
 from discreet.release.verify import Verification
 from discreet.release.verify import verify as verify_folder
+
+if TYPE_CHECKING:
+    from discreet.engine.spark import SparkEngine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,9 +79,12 @@ def check(
     *,
     threads: int = 0,
     progress: bool = True,
+    engine: SparkEngine | None = None,
     **declared: object,
 ) -> Checked:
     """Read all data of a programme and report every problem; nothing is counted or written.
+
+    ``engine``: the Spark that reads the records, if not this machine.
 
     >>> import discreet as ds
     >>> census = ds.Population(persons={"pid": [1, 2], "sex": ["F", "M"]}, person_id="pid")
@@ -91,10 +98,10 @@ def check(
     inspected = programme.declaration.inspect()
     if inspected.sound is None:
         return Checked(tuple(inspected.problems))
-    with shown_progress(not progress) as listener:
-        found = check_data(inspected.sound, cores(threads), listener)
-    problems = tuple(dict.fromkeys((*inspected.problems, *found)))
-    return Checked(problems, () if problems else tuple(check_notes(inspected.sound)))
+    with computing(inspected.sound, given=engine) as where, shown_progress(not progress) as listener:
+        found = check_data(where.programme, cores(threads), listener, engine=where.engine)
+        problems = tuple(dict.fromkeys((*inspected.problems, *found)))
+        return Checked(problems, () if problems else tuple(check_notes(where.programme, where.engine)))
 
 
 @names_arguments

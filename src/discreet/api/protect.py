@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, TypedDict, Unpack, overload
 
 from discreet.api.arguments import names_arguments
 from discreet.api.cubes import Cube
@@ -15,6 +15,7 @@ from discreet.api.programme import Programme
 from discreet.api.releases import Origin, Release
 from discreet.api.secret import Secret, secret_key
 from discreet.api.tables import Table
+from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.register import Register
@@ -26,6 +27,9 @@ from discreet.pipeline.protect import protect as publish
 from discreet.pipeline.spending import Spending
 from discreet.programme.noise import CellKeyNoise
 from discreet.release.reader import open_release as open_folder
+
+if TYPE_CHECKING:
+    from discreet.engine.spark import SparkEngine
 
 Secrets = Secret | bytes | str | Path
 
@@ -72,6 +76,7 @@ class Options(TypedDict, total=False):
     consistent: bool
     threads: int
     progress: bool
+    engine: SparkEngine | None
 
 
 @overload
@@ -108,6 +113,7 @@ def protect(
     another_ptable: bool = False,
     threads: int = 0,
     progress: bool = True,
+    engine: SparkEngine | None = None,
     **declared: object,
 ) -> Table | Release:
     """Count and perturb cubes of a population, or everything that a programme declares.
@@ -120,7 +126,8 @@ def protect(
     ``private_manifest`` names. A table by the cell key method is recorded in the register of the secret, next to its
     file or where ``register`` names, whether a folder is written or not: another p-table under the same secret is then
     refused unless ``another_ptable``. A secret without a file has no register; try parameters with ``Secret.new()``.
-    ``ledger`` and ``account`` charge a budget before noise is drawn. If a gate is broken, nothing is made.
+    ``ledger`` and ``account`` charge a budget before noise is drawn. If a gate is broken, nothing is made. With an
+    ``engine``, ``SparkEngine(spark)``, or where a programme declares one, Spark counts; the bytes are the same.
 
     >>> import discreet as ds
     >>> persons = {"pid": range(300), "sex": ["F", "M", "F"] * 100, "age": [5, 20, 70, 33, 90] * 60}
@@ -129,6 +136,10 @@ def protect(
     >>> table = ds.protect(census, cube, ds.CellKey(V=2, D=5), secret=ds.Secret.new())
     >>> table.axis("age").codes
     ('_T', '0-14', '15-64', '65+')
+
+    On a cluster, with the session of a notebook:
+
+    >>> ds.protect("census.toml", secret="secret", out="release", engine=ds.SparkEngine(spark))  # doctest: +SKIP
     """
     programme = programme_of(what, cubes, noise, **declared)
     key = secret_key(secret)
@@ -139,10 +150,14 @@ def protect(
     if out is not None and known is None and isinstance(resolved.noise, CellKeyNoise):
         remedy = "save the secret (Secret.save), or name the register: it records what is published under it"
         raise mistake("", "register", "a folder is written under a secret without a file", remedy)
-    with temporary_folder(out is None) as temporary, shown_progress(not progress) as listener:
+    with (
+        temporary_folder(out is None) as temporary,
+        computing(resolved, given=engine) as where,
+        shown_progress(not progress) as listener,
+    ):
         place = temporary.path / resolved.release.name if temporary is not None else Path(str(out))
         made = publish(
-            resolved,
+            where.programme,
             key.key,
             place,
             private,
@@ -153,6 +168,7 @@ def protect(
             register=known,
             earlier=beside,
             another_ptable=another_ptable,
+            engine=where.engine,
         )
         release = Release(open_folder(place), Origin(programme, key, made.notes, made.verdicts, temporary))
     return release[next(iter(release))] if isinstance(cubes, Cube) else release

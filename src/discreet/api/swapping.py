@@ -16,6 +16,7 @@ from discreet.api.programme import Programme
 from discreet.api.protect import Secrets
 from discreet.api.results import Result
 from discreet.api.secret import secret_key
+from discreet.engine.computing import require_embedded
 from discreet.errors import mistake
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.pipeline.swap import Swapped, SwappedRecords, swap_in_memory, write_swap
@@ -126,6 +127,7 @@ def swap(
     else:
         programme = what if isinstance(what, Programme) else Programme.read(what)
     resolved = programme.resolved
+    require_embedded(resolved, "swap")
     with shown_progress(not progress) as listener:
         if out is not None or report is not None:
             if out is None or report is None:

@@ -29,7 +29,6 @@ from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.tree.marginals import positions, size_of
 from discreet.release.hierarchy import PublishedHierarchy, measurements_place
 from discreet.run.tabulating import tabulate
-from discreet.tabulate.tables import ConfidentialTable
 
 SEED = 20_220_716  # of the targets that are chosen
 PRIORS = (1 / 2, 1 / 5, 1 / 10, 1 / 50)  # and one in the number of cells
@@ -135,9 +134,9 @@ def measured_targets(
 
 def smallest_areas(case: Case, chosen: HierarchicalMechanism) -> csr_array:
     """The true counts of (smallest area, cell of the histogram), as they were measured."""
-    tables: list[ConfidentialTable] = []
-    tabulate(case.run, [chosen.leaf], tables.append, case.run.relocations(case.run.swap()))
-    return chosen.counts(tables.pop())
+    counted = tabulate(case.run, [chosen.leaf], chosen.counts, case.run.places())
+    (counts,) = counted.made.values()
+    return counts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

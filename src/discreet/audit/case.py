@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 
@@ -23,33 +27,70 @@ from discreet.programme.noise import BudgetRule, Claim, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.release.reader import Release
 from discreet.run.identity import Identity, begin_again
-from discreet.run.run import Run
+from discreet.run.run import Engine, Places, Run
 from discreet.run.tabulating import tabulate
-from discreet.swap.relocate import Relocations
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 
 def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
     """Count cubes before swapping, and after it where the programme swaps."""
     original, records = _counted(run, cubes)
-    relocations = run.relocations(run.swap())
-    if not relocations:
+    places = run.places()
+    if places is None:
         return Truth(original, original, records)
-    return Truth(original, *_counted(run, cubes, relocations))
+    return Truth(original, *_counted(run, cubes, places))
 
 
 def _counted(
-    run: Run, cubes: Sequence[Cube], relocations: Relocations | None = None
+    run: Run, cubes: Sequence[Cube], places: Places | None = None
 ) -> tuple[dict[str, Cells], dict[str, Records]]:
-    found: dict[str, Cells] = {}
-    records: dict[str, Records] = {}
+    found = tabulate(run, cubes, _kept, places).made
+    cells = {name: cells for name, (cells, _) in found.items()}
+    return cells, {name: records for name, (_, records) in found.items()}
 
-    def keep(table: ConfidentialTable) -> None:
-        found[table.cube.id] = occupied(table)
-        records[table.cube.id] = alike(table)
 
-    tabulate(run, cubes, keep, relocations)
-    return found, records
+def _kept(table: ConfidentialTable) -> tuple[Cells, Records]:
+    return occupied(table), alike(table)
+
+
+def store_truth(run: Run, folder: Path) -> None:
+    """Count the cubes where an engine counts, before swapping and after it, and leave them in a private folder."""
+    tabulate(run, run.programme.cubes, partial(_stored, folder, _ORIGINAL))
+    swapped = run.swap(folder)
+    if swapped is not None:
+        tabulate(run, run.programme.cubes, partial(_stored, folder, _COUNTED), swapped.places)
+
+
+def _stored(folder: Path, side: str, table: ConfidentialTable) -> None:
+    (cells, counts), records = _kept(table)
+    draft = folder / f"{secrets.token_hex(8)}.npz"
+    np.savez(draft, cells=cells, counts=counts, records=records)
+    draft.replace(_place(folder, side, table.cube))
+
+
+def _place(folder: Path, side: str, cube: Cube) -> Path:
+    return folder / f"{side} {quote(cube.id, safe='')}.npz"
+
+
+def stored_truth(programme: Programme, folder: Path) -> Truth:
+    """The true counts that tasks have stored."""
+    original, records = _read_stored(programme, folder, _ORIGINAL)
+    if programme.swap is None:
+        return Truth(original, original, records)
+    return Truth(original, *_read_stored(programme, folder, _COUNTED))
+
+
+def _read_stored(
+    programme: Programme, folder: Path, side: str
+) -> tuple[dict[str, Cells], dict[str, Records]]:
+    cells, records = {}, {}
+    for cube in programme.cubes:
+        with np.load(_place(folder, side, cube)) as found:
+            cells[cube.id], records[cube.id] = (found["cells"], found["counts"]), found["records"]
+    return cells, records
+
+
+_ORIGINAL, _COUNTED = "original", "counted"
 
 
 def alike(table: ConfidentialTable) -> Records:
@@ -99,17 +140,23 @@ def open_case(
 
 
 def recognise(
-    programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
+    programme: Programme,
+    secret: bytes,
+    release: Release,
+    threads: int = 1,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> Run:
     """The run that made a release; programme, secret or microdata of another release are rejected."""
-    run, identity = begin_again(programme, secret, release.manifest.digests.salt, threads, progress)
+    salt = release.manifest.digests.salt
+    run, identity = begin_again(programme, secret, salt, threads, progress, engine)
     _require_same(identity, release)
     return run
 
 
-def make_case(run: Run, release: Release) -> Case:
+def make_case(run: Run, release: Release, truth: Truth | None = None) -> Case:
     """Count the records again and read the published tables with the office's knowledge of the noise."""
-    truth = true_counts(run, run.programme.cubes)
+    truth = true_counts(run, run.programme.cubes) if truth is None else truth
     return Case(run, informed(published(release), run.mechanism), truth)
 
 
@@ -215,13 +262,8 @@ def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
 
 def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism, progress: Progress) -> Published:
     """Count the records without swapping and perturb the counts."""
-    found: dict[str, PublishedTable] = {}
-
-    def perturb(table: ConfidentialTable) -> None:
-        found[table.cube.id] = _shown(chosen.perturb(table))
-
-    tabulate(replace(case.run, mechanism=chosen, progress=progress), cubes, perturb)
-    return as_published(case, found, chosen.noise())
+    made = tabulate(replace(case.run, mechanism=chosen, progress=progress), cubes, chosen.perturb).made
+    return as_published(case, {name: _shown(table) for name, table in made.items()}, chosen.noise())
 
 
 def _shown(protected: ProtectedTable) -> PublishedTable:

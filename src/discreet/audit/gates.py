@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from discreet.audit.case import make_case
+from discreet.audit.case import make_case, store_truth, stored_truth
 from discreet.audit.corrections import correction_verdict
 from discreet.audit.declared_averaging import most_exposed
 from discreet.audit.estimates import declared_estimates
 from discreet.audit.measures import Measures
 from discreet.audit.verdict import GateVerdict
 from discreet.hierarchy.mechanism import HierarchicalMechanism
+from discreet.io.temporary_folder import private_folder
 from discreet.maths.attacks.averaging import least_variance, recovery
 from discreet.maths.attacks.disclosure import RowKind
 from discreet.perturb.private import PrivateMechanism
@@ -35,8 +37,18 @@ NAMED = 5  # cells or statistics that a verdict names
 
 def judge_release(run: Run, release: Release) -> list[GateVerdict]:
     """Judge the gates of a programme on a release that a run has just made."""
+    if run.engine is None:
+        return _judged(run, release, None)
+    with private_folder(release.folder.parent) as folder:
+        store_truth(run, folder)
+        return run.call(_judged, run.sent(), release, folder)
+
+
+def _judged(run: Run, release: Release, stored: Path | None) -> list[GateVerdict]:
+    """Judge the gates; true counts that tasks have stored are not counted again."""
     gates = run.programme.gates
-    return judge_gates(gates, Measures(make_case(run, release), run.progress, gates.reconstruction))
+    truth = None if stored is None else stored_truth(run.programme, stored)
+    return judge_gates(gates, Measures(make_case(run, release, truth), run.progress, gates.reconstruction))
 
 
 def judge_gates(gates: Gates, measures: Measures) -> list[GateVerdict]:

@@ -9,16 +9,23 @@ from typing import Annotated
 import typer
 
 from discreet.audit.audit import MEASURES
-from discreet.audit.case import make_case, recognise
+from discreet.audit.case import recognise
 from discreet.audit.differencing_areas import require_areas
 from discreet.audit.evidence import published, refuse_adjusted
-from discreet.cli.output import FAILED, JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.output import ENGINE, FAILED, JSON, QUIET, THREADS, emit_json, shown_progress
 from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
+from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.secret import read_secret
-from discreet.pipeline.audit import REPORT, open_earlier, require_known, require_outside, write_audit
-from discreet.pipeline.audit import audit as run_audit
+from discreet.pipeline.audit import (
+    REPORT,
+    Before,
+    audit_release,
+    require_known,
+    require_outside,
+    write_audit,
+)
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.report.confidential import AUDIT_PAGE, PUBLIC_PAGE
@@ -50,6 +57,7 @@ def audit(
     lookup: LOOKUP = None,
     geographies: GEOGRAPHIES = "",
     without: WITHOUT = None,
+    engine: ENGINE = None,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
@@ -69,14 +77,15 @@ def audit(
         require_areas(published(opened), crossing)
     _require_together(earlier, earlier_programme, earlier_secret)
     declared = load_programme(programme)
-    with shown_progress(quiet or json) as progress:
-        run = recognise(declared, key, opened, threads, progress)
-        before = None
-        if earlier is not None:
-            its_key = key if earlier_secret is None else read_secret(earlier_secret, os.environ)
-            its_programme = None if earlier_programme is None else load_programme(earlier_programme)
-            before = open_earlier(open_release(earlier), opened, its_programme, its_key, threads, progress)
-        found = run_audit(make_case(run, opened), without or (), progress, before, crossing)
+    before = None
+    if earlier is not None:
+        its_key = key if earlier_secret is None else read_secret(earlier_secret, os.environ)
+        its_programme = None if earlier_programme is None else load_programme(earlier_programme)
+        before = Before(earlier.resolve(), its_programme, its_key)
+    work = programme.resolve().parent if out is None else out.resolve().parent
+    with computing(declared, engine) as where, shown_progress(quiet or json) as progress:
+        run = recognise(where.programme, key, opened, threads, progress, where.engine)
+        found = audit_release(run, opened, without or (), before, crossing, work)
         if out is not None:
             write_audit(found, out, release, threads, progress)
     if json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 
 from discreet.cli.output import (
     ANOTHER_PTABLE,
+    ENGINE,
     JSON,
     QUIET,
     REGISTER,
@@ -29,11 +31,13 @@ from discreet.cli.protect import (
     register_of,
     spending_of,
 )
+from discreet.engine.computing import computing
 from discreet.errors import DiscreetError, Mistakes, Problem, mistake
 from discreet.io.secret import read_secret
 from discreet.pipeline.check import Intention, check_data, check_notes, reading_notes
 from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.judgement import problems_of
+from discreet.programme.engine import EngineKind
 from discreet.programme.programme import Programme, inspect_programme
 
 WRONG_INPUT = 2
@@ -63,6 +67,7 @@ def check(
     another_ptable: ANOTHER_PTABLE = False,
     earlier: EARLIER = None,
     accept_corrections: ACCEPT = False,
+    engine: ENGINE = None,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
@@ -73,6 +78,7 @@ def check(
     _only_with_secret(secret, out, private, ledger, account, register, earlier)
     inspected = inspect_programme(programme)
     problems, intended = list(inspected.problems), None
+    notes: list[str] = []
     if inspected.sound is not None:
         if secret:
             beside = EarlierReleases(tuple(earlier or ()), accept_corrections)
@@ -88,14 +94,11 @@ def check(
                 another_ptable,
                 problems,
             )
-        with shown_progress(quiet or json) as progress:
-            found = check_data(inspected.sound, threads, progress, intended)
+        found, notes, noted = _judged(inspected.sound, intended, engine, threads, quiet or json)
         # a split that fits no cube is found in the file, and again by the mechanism
         reported = {(problem.value, problem.remedy) for problem in problems}
         problems += [one for one in found if one.file or (one.value, one.remedy) not in reported]
-    notes = [] if inspected.sound is None else list(reading_notes(inspected.sound))
-    if inspected.sound is not None and not problems:
-        notes += _notes(inspected.sound, intended)
+        notes += [] if problems else noted
     if json:
         emit_json(
             {"sound": not problems, "problems": [vars(problem) for problem in problems], "notes": notes}
@@ -111,13 +114,27 @@ def check(
         raise Mistakes(problems)
 
 
-def _notes(programme: Programme, intended: Intention | None) -> list[str]:
-    found = [*check_notes(programme)]
+def _judged(
+    programme: Programme,
+    intended: Intention | None,
+    kind: EngineKind | None,
+    threads: int,
+    quiet: bool,
+) -> tuple[list[Problem], list[str], list[str]]:
+    """The problems of the data and of an intended release, notes on how files are read, and those on sound ones."""
+    with computing(programme, kind) as where, shown_progress(quiet) as progress:
+        if intended is not None:
+            intended = replace(intended, engine=where.engine)
+        found = check_data(where.programme, threads, progress, intended, where.engine)
+        reading = [*reading_notes(where.programme)]
+        notes = [] if found else [*check_notes(where.programme, where.engine)]
+    if found:
+        return found, reading, notes
     if intended is not None:
-        found += intended.notes(programme)
+        notes += intended.notes(programme)
     if programme.gates.declared:
-        found.append(UNKNOWN)
-    return found
+        notes.append(UNKNOWN)
+    return found, reading, notes
 
 
 def _only_with_secret(secret: str, *others: object) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.serialize import json_text
+from discreet.programme.engine import EngineKind
 
 FAILED = 1  # exit code: the release fails a check
 
@@ -34,6 +35,14 @@ ANOTHER_PTABLE = Annotated[
 ]
 
 
+ENGINE = Annotated[
+    EngineKind | None,
+    typer.Option(
+        "--engine", help="Where records are read and counted; default: as [engine] of the programme declares."
+    ),
+]
+
+
 def register_path(given: Path | None, secret: str) -> Path | None:
     """Where the register of a secret is: as given, or next to the secret file; None where there is no such file."""
     if given is not None or not secret or secret.startswith(("env:", "fd:")):
@@ -52,6 +61,7 @@ THREADS = Annotated[int, typer.Option("--threads", help="Threads; 0 uses all cor
 
 __all__ = [
     "ANOTHER_PTABLE",
+    "ENGINE",
     "FAILED",
     "JSON",
     "QUIET",

@@ -12,6 +12,7 @@ import typer
 from discreet.cli.ledger import ledger_at
 from discreet.cli.output import (
     ANOTHER_PTABLE,
+    ENGINE,
     FAILED,
     JSON,
     QUIET,
@@ -22,6 +23,7 @@ from discreet.cli.output import (
     register_path,
     shown_progress,
 )
+from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.register import Register
 from discreet.io.secret import read_secret
@@ -30,6 +32,7 @@ from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.protect import protect as run_protect
 from discreet.pipeline.protect import rehearse
 from discreet.pipeline.spending import Spending
+from discreet.programme.engine import EngineKind
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, load_programme
 
@@ -63,7 +66,13 @@ ACCEPT = Annotated[
 def protect(
     programme: Annotated[Path, typer.Argument(help="The programme file.")],
     secret: Annotated[str, typer.Option("--secret", help="A secret file, env:NAME or fd:NUMBER.")],
-    out: Annotated[Path, typer.Option("--out", help="The release folder to write or replace.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            help="The release folder to write or replace; with Spark also an address such as hdfs://host/release.",
+        ),
+    ],
     private: PRIVATE = None,
     ledger: LEDGER = "",
     account: ACCOUNT = "",
@@ -80,6 +89,7 @@ def protect(
     sign: Annotated[
         Path | None, typer.Option("--sign", help="Sign the release with this private key (discreet key).")
     ] = None,
+    engine: ENGINE = None,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
@@ -95,14 +105,18 @@ def protect(
         (lambda line: None) if json else (lambda line: typer.echo(f"Note: {line}", err=True)),
     )
     if report_only:
-        _report(loaded, key, out, threads, quiet, json, beside)
+        _report(loaded, key, out, threads, quiet, json, beside, engine)
         return
     spending = spending_of(ledger, account, secret)
-    with shown_progress(quiet or json) as progress:
+    with (
+        computing(loaded, engine) as where,
+        where.release_folder(out) as place,
+        shown_progress(quiet or json) as progress,
+    ):
         done = run_protect(
-            loaded,
+            where.programme,
             key,
-            out,
+            place,
             private_manifest,
             clock=lambda: datetime.now(UTC),
             threads=threads,
@@ -112,16 +126,17 @@ def protect(
             earlier=beside,
             another_ptable=another_ptable,
             signing=signing,
+            engine=where.engine,
         )
     if json:
-        emit_json({**vars(done), "private_manifest": private_manifest})
+        emit_json({**vars(done), "release": out, "private_manifest": private_manifest})
         return
     for note in done.notes:
         typer.echo(f"Note: {note}", err=True)
     if not quiet:
         resumed = f" ({done.resumed} of them from an interrupted run)" if done.resumed else ""
         cells = numbered(done.cells, "published cell")
-        typer.echo(f"{done.release}: {numbered(done.cubes, 'cube')}{resumed}, {cells}.")
+        typer.echo(f"{out}: {numbered(done.cubes, 'cube')}{resumed}, {cells}.")
         for verdict in done.verdicts:
             typer.echo(f"Passed {verdict}")
         for sentence in done.paid.sentences() if done.paid else ():
@@ -132,18 +147,23 @@ def protect(
 def _report(
     programme: Programme,
     key: bytes,
-    out: Path,
+    out: str,
     threads: int,
     quiet: bool,
     json: bool,
     earlier: EarlierReleases,
+    engine: EngineKind | None,
 ) -> None:
     """Report whether the gates would pass; exit code 1 if one is broken."""
     if not programme.gates.declared:
         remedy = "declare [gates], or leave --report-only out"
         raise mistake(programme.path, "gates", "none declared", remedy)
-    with shown_progress(quiet or json) as progress:
-        verdicts = rehearse(programme, key, out, threads, progress, earlier)
+    with (
+        computing(programme, engine) as where,
+        where.release_folder(out) as place,
+        shown_progress(quiet or json) as progress,
+    ):
+        verdicts = rehearse(where.programme, key, place, threads, progress, earlier, where.engine)
     passed = all(verdict.passed for verdict in verdicts)
     if json:
         emit_json({"passed": passed, "verdicts": verdicts})
@@ -171,10 +191,10 @@ def spending_of(ledger: str, account: str, secret: str) -> Spending | None:
     return Spending(ledger_at(ledger, secret), account) if ledger else None
 
 
-def private_place(secret: str, out: Path) -> Path:
+def private_place(secret: str, out: str | Path) -> Path:
     """Where the private manifest is stored if no path is given: next to the secret."""
     if secret.startswith(("env:", "fd:")):
         remedy = "give its path with --private-manifest"
         raise mistake(secret, "private manifest", "no secret file next to which to store it", remedy)
     path = Path(secret)
-    return path.with_name(f"{path.name}.{out.resolve().name}.json")
+    return path.with_name(f"{path.name}.{Path(out).resolve().name}.json")

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.output import ENGINE, JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.pipeline.swap import Swapped, write_swap
@@ -27,6 +28,7 @@ def swap(
             "--report", help="A new private folder for log and report; default: next to the secret file."
         ),
     ] = None,
+    engine: ENGINE = None,
     json: JSON = False,
     threads: THREADS = 0,
     quiet: QUIET = False,
@@ -35,8 +37,8 @@ def swap(
     key = read_secret(secret, os.environ)
     private = report or _next_to(secret, out)
     loaded = load_programme(programme)
-    with shown_progress(quiet or json) as progress:
-        done = write_swap(loaded, key, out, private, threads, progress)
+    with computing(loaded, engine) as where, shown_progress(quiet or json) as progress:
+        done = write_swap(where.programme, key, out, private, threads, progress, where.engine)
     for conflict in () if json else done.figures.conflicts:
         typer.echo(f"Note: {conflict}", err=True)
     if json:

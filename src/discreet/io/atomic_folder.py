@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -86,6 +87,15 @@ class AtomicFolder:
         """The folder in which a resumable run records its finished steps; never published."""
         return self._work / "records"
 
+    @property
+    def private(self) -> Path:
+        """A folder for confidential files of a run; never published, and removed with the work folder."""
+        return self._work / "private"
+
+    def __getstate__(self) -> dict[str, object]:
+        """A copy, perhaps on another machine, writes files into the work folder; the lock stays where it is."""
+        return {**vars(self), "_lock": None}
+
     def __enter__(self) -> Self:
         with _os_errors_as_mistakes(self.place, self._option):
             self.place.parent.mkdir(parents=True, exist_ok=True)
@@ -112,8 +122,8 @@ class AtomicFolder:
     @contextmanager
     def draft(self, name: str) -> Iterator[Path]:
         """A path to write one file to; when the block ends, the file is synced to disk and moved to ``name``."""
-        draft = self._drafts / quote(name, safe="")
-        draft.unlink(missing_ok=True)
+        # two attempts at one task of an engine may write the same file at once
+        draft = self._drafts / f"{quote(name, safe='')}.{secrets.token_hex(8)}"
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._permissions.file))
         yield draft
         final = self.tree / name
@@ -132,7 +142,7 @@ class AtomicFolder:
 
     def record(self, name: str, content: bytes) -> None:
         """Store a record for a run that resumes this one."""
-        draft = self._drafts / f"{quote(name, safe='')}.record"
+        draft = self._drafts / f"{quote(name, safe='')}.{secrets.token_hex(8)}"
         draft.write_bytes(content)
         _move(draft, self.records / name)
 
@@ -167,12 +177,14 @@ class AtomicFolder:
 
     def _prepare(self) -> None:
         """Create the work folder, without drafts of an earlier run and, if not resumable, without anything of it."""
-        shutil.rmtree(self._drafts if self._resumable else self._work, ignore_errors=True)
+        for left in (self._drafts, self.private) if self._resumable else (self._work,):
+            shutil.rmtree(left, ignore_errors=True)
         self._work.mkdir(mode=OWNER_ONLY.folder, exist_ok=True)
         self._work.chmod(OWNER_ONLY.folder)
         self.tree.mkdir(mode=self._permissions.folder, exist_ok=True)
         self.records.mkdir(exist_ok=True)
         self._drafts.mkdir()
+        self.private.mkdir(mode=OWNER_ONLY.folder)
 
     def _remove_left_over(self) -> None:
         """Remove work folders of other runs for this destination; a running one would hold the lock."""

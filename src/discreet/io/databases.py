@@ -25,6 +25,7 @@ from discreet.errors import Mistakes, mistake
 from discreet.io.files import BATCH, Records, open_files
 from discreet.io.memory import open_memory
 from discreet.programme.sources import (
+    ClusterSource,
     DatabaseSource,
     FileSource,
     MemorySource,
@@ -252,4 +253,7 @@ def open_source(source: Source, key: str) -> Records:
             return open_database(source, key)
         case MemorySource():
             return open_memory(source)
+        case ClusterSource():
+            remedy = "run with --engine spark, or give files of this machine"
+            raise mistake(source.name, key, "only Spark can read it", remedy)
     return open_query(source, key)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -32,11 +34,17 @@ class Records:
     read: Reader
     forms: tuple[CsvForm, ...] = ()  # of CSV files
     read_few: Reader | None = None  # the same in smaller batches, where these take less memory
+    paths: tuple[Path, ...] = ()  # of CSV files
+    root: Path | None = None  # of Parquet files: folders NAME=VALUE below it are columns
 
     @property
     def decimal(self) -> str:
         """The decimal mark of numbers in text; a file without decimals may be beside one with decimal commas."""
         return "," if any(form.decimal == "," for form in self.forms) else "."
+
+    def form_of(self, path: Path) -> CsvForm:
+        """How one of the CSV files is written."""
+        return self.forms[self.paths.index(path)]
 
     def batches(self, plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Stream ``plain`` columns as they are and ``coded`` ones dictionary-encoded where that is cheaper."""
@@ -51,6 +59,7 @@ class Records:
 
 _CSV_BLOCK = 64 << 20
 _CSV_HEAD = 1 << 20
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark write for a gap
 _BROKEN = (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error)
 _DIGEST_BLOCK = 1 << 22
 
@@ -63,8 +72,52 @@ def open_files(source: FileSource, key: str) -> Records:
     return (
         _open_csv(paths, source.dialect, key)
         if source.format is FileFormat.CSV
-        else _open_parquet(paths, key)
+        else _open_parquet(paths, source.root, key)
     )
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A part of a file that can be read by itself: some row groups of a Parquet file, or a whole CSV file."""
+
+    path: Path
+    first: int  # row group
+    last: int  # the row group after it
+    size: int  # bytes
+
+
+def file_parts(source: FileSource, key: str) -> Iterator[FilePart]:
+    """The parts of the files of a source, in the order of their records; only the ends of Parquet files are read."""
+    for path in source.paths():
+        if source.format is FileFormat.CSV:
+            yield FilePart(path, 0, 1, path.stat().st_size)
+            continue
+        try:
+            with pq.ParquetFile(path) as file:
+                sizes = [
+                    file.metadata.row_group(k).total_byte_size for k in range(file.metadata.num_row_groups)
+                ]
+        except _BROKEN:
+            raise _damaged(path, key) from None
+        yield from (FilePart(path, k, k + 1, size) for k, size in enumerate(sizes))
+
+
+def open_parts(whole: Records, parts: Sequence[FilePart], key: str) -> Records:
+    """Some parts of the files of an opened source, as records."""
+
+    def read(plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        wanted = list(dict.fromkeys((*plain, *coded)))
+        for part in parts:
+            if whole.forms:
+                yield from _read_csv(part.path, whole.form_of(part.path), plain, coded, key)
+                continue
+            schema = _parquet_schema(part.path, whole.root, key)
+            _require_one_type(part.path, schema, whole.schema, plain, key)
+            texts = [name for name in coded if _is_text(schema.field(name).type)]
+            groups = range(part.first, part.last)
+            yield from _read_parquet(part.path, whole.root, wanted, texts, key, groups)
+
+    return replace(whole, read=read)
 
 
 def digest_files(paths: Sequence[Path], key: bytes) -> str:
@@ -91,30 +144,73 @@ def _unreadable(path: Path, key: str, error: OSError) -> Mistakes:
     )
 
 
-def _open_parquet(paths: Sequence[Path], key: str) -> Records:
-    schemas = [_parquet_schema(path, key) for path in paths]
+def _open_parquet(paths: Sequence[Path], root: Path, key: str) -> Records:
+    schemas = [_parquet_schema(path, root, key) for path in paths]
     _require_one_form(paths, [schema.names for schema in schemas], key)
 
     def read(plain: Sequence[str], coded: Sequence[str], rows: int = BATCH) -> Iterator[pa.RecordBatch]:
         wanted = list(dict.fromkeys((*plain, *coded)))
+        for path, schema in zip(paths, schemas, strict=True):
+            _require_one_type(path, schema, schemas[0], plain, key)
         return chain.from_iterable(
             _read_parquet(
-                path, wanted, [name for name in coded if _is_text(schema.field(name).type)], key, rows
+                path,
+                root,
+                wanted,
+                [name for name in coded if _is_text(schema.field(name).type)],
+                key,
+                rows=rows,
             )
             for path, schema in zip(paths, schemas, strict=True)
         )
 
-    return Records(_name_of(paths), schemas[0], read, read_few=partial(read, rows=FEW))
+    return Records(_name_of(paths), schemas[0], read, read_few=partial(read, rows=FEW), root=root)
 
 
-def _parquet_schema(path: Path, key: str) -> pa.Schema:
+def _parquet_schema(path: Path, root: Path | None, key: str) -> pa.Schema:
+    """The columns of a file, and those that its folders name."""
     _require_readable(path, key)
     try:
-        return pq.read_schema(path)
+        schema = pq.read_schema(path)
     except _BROKEN:
         raise mistake(
             path, key, "not a Parquet file", "give a Parquet file, or a CSV file with the extension .csv"
         ) from None
+    for name in _partition(path, root).keys() - set(schema.names):
+        schema = schema.append(pa.field(name, pa.string()))
+    return schema
+
+
+def _partition(path: Path, root: Path | None) -> dict[str, str | None]:
+    """The columns that folders name, as Spark and Hive write them: ``region=01/part.parquet`` has the region 01."""
+    if root is None or not path.is_relative_to(root):
+        return {}
+    pairs = (part.partition("=") for part in path.relative_to(root).parts[:-1])
+    found = {unquote(name): unquote(value) for name, mark, value in pairs if name and mark}
+    return {name: None if value == _NO_VALUE else value for name, value in found.items()}
+
+
+def _require_one_type(
+    path: Path, schema: pa.Schema, first: pa.Schema, plain: Sequence[str], key: str
+) -> None:
+    """Refuse a file in which ids, flags or weights are of another kind than in the first file.
+
+    One id would have two keys as a number and as text. Codes may be either: they are compared as text.
+    """
+    for name in plain:
+        kind, usual = (_kind(one.field(name).type) for one in (schema, first))
+        if kind != usual and "null" not in (kind, usual):
+            value = f"column {name!r} has the type {kind}, and {usual} in the first file"
+            raise mistake(path, key, value, "write all files with one schema")
+
+
+def _kind(kind: pa.DataType) -> str:
+    """What values of a type are, whatever their width."""
+    if pa.types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        return "number"
+    return "text" if _is_text(kind) or pa.types.is_string_view(kind) else str(kind)
 
 
 def _require_readable(path: Path, key: str) -> None:
@@ -137,13 +233,42 @@ def _require_one_form(paths: Sequence[Path], names: Sequence[list[str]], key: st
 
 
 def _read_parquet(
-    path: Path, columns: list[str], texts: list[str], key: str, rows: int
+    path: Path,
+    root: Path | None,
+    columns: list[str],
+    texts: list[str],
+    key: str,
+    row_groups: Iterable[int] | None = None,
+    rows: int = BATCH,
 ) -> Iterator[pa.RecordBatch]:
+    groups = None if row_groups is None else list(row_groups)
+    folders = {name: value for name, value in _partition(path, root).items() if name in columns}
     try:
-        with pq.ParquetFile(path, read_dictionary=texts) as file:
-            yield from file.iter_batches(batch_size=rows, columns=columns)
+        with pq.ParquetFile(path, read_dictionary=[name for name in texts if name not in folders]) as file:
+            own = set(file.schema_arrow.names)
+            named = {name: value for name, value in folders.items() if name not in own}
+            read = [name for name in columns if name not in named]
+            for batch in file.iter_batches(batch_size=rows, columns=read, row_groups=groups):
+                yield _with_columns(batch, named, texts) if named else batch
     except _BROKEN:
-        raise mistake(path, key, "a damaged Parquet file", "write the file again") from None
+        raise _damaged(path, key) from None
+
+
+def _with_columns(
+    batch: pa.RecordBatch, named: Mapping[str, str | None], coded: Sequence[str]
+) -> pa.RecordBatch:
+    """A batch with columns of one value each."""
+    arrays, names = list(batch.columns), list(batch.schema.names)
+    for name, value in named.items():
+        places = pa.array(np.zeros(batch.num_rows, dtype=np.int32))
+        column = pa.DictionaryArray.from_arrays(places, pa.array([value], pa.string()))
+        arrays.append(column if name in coded and value is not None else column.dictionary_decode())
+        names.append(name)
+    return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _damaged(path: Path, key: str) -> Mistakes:
+    return mistake(path, key, "a damaged Parquet file", "write the file again")
 
 
 def _open_csv(paths: Sequence[Path], dialect: Dialect, key: str) -> Records:
@@ -157,7 +282,7 @@ def _open_csv(paths: Sequence[Path], dialect: Dialect, key: str) -> Records:
         )
 
     schema = pa.schema([(name, pa.string()) for name in names[0]])
-    return Records(_name_of(paths), schema, read, tuple(forms))
+    return Records(_name_of(paths), schema, read, tuple(forms), paths=tuple(paths))
 
 
 def _csv_form(path: Path, dialect: Dialect, key: str) -> CsvForm:

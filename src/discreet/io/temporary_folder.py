@@ -1,4 +1,4 @@
-"""A folder of the process: only its owner can open it, and it is removed with the object that refers to it."""
+"""Folders of a process: only their owner can open them, and they are removed with what refers to them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from discreet.errors import mistake
 
 
 class TemporaryFolder:
@@ -31,3 +33,19 @@ def temporary_folder(needed: bool = True) -> Iterator[TemporaryFolder | None]:
         if folder is not None:
             folder.remove()
         raise
+
+
+@contextmanager
+def private_folder(inside: Path) -> Iterator[Path]:
+    """A new folder for confidential files that several machines share, removed at the end of the block."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".discreet-", dir=inside.resolve()))
+    except OSError as error:
+        value = f"cannot be written: {(error.strerror or 'refused').lower()}"
+        raise mistake(
+            inside, "work folder", value, "give --out in a folder that all machines share"
+        ) from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,7 +26,16 @@ from discreet.audit.audit import (
     SwapProtection,
     WeightsAudit,
 )
-from discreet.audit.case import Case, Earlier, informed, recognise, true_counts
+from discreet.audit.case import (
+    Case,
+    Earlier,
+    informed,
+    make_case,
+    recognise,
+    store_truth,
+    stored_truth,
+    true_counts,
+)
 from discreet.audit.differencing import require_common
 from discreet.audit.differencing_areas import Crossing
 from discreet.audit.disclosure import Disclosures
@@ -39,10 +49,12 @@ from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress, Quiet
 from discreet.io.serialize import json_text
+from discreet.io.temporary_folder import private_folder
 from discreet.programme.programme import Programme
 from discreet.release.reader import Release, open_release
 from discreet.report.confidential import confidential_page, write_pages
 from discreet.report.public import public_page, public_view
+from discreet.run.run import Run
 
 REPORT = "audit.json"
 
@@ -87,6 +99,50 @@ def audit(
         hierarchy=measured("hierarchy", _hierarchy) if hierarchical else None,
         verdicts=tuple(judge_gates(gates, measures)),
     )
+
+
+@dataclass(frozen=True)
+class Before:
+    """An earlier release to be subtracted, with the programme that made it where its true counts are known."""
+
+    release: Path
+    programme: Programme | None
+    secret: bytes = field(repr=False)
+
+
+def audit_release(
+    run: Run,
+    release: Release,
+    without: Collection[str],
+    earlier: Before | None,
+    lookup: Crossing | None,
+    work: Path,
+) -> Audit:
+    """Count the records of a release again and audit it.
+
+    On an engine tasks store the true counts in a private folder inside ``work``, and one task measures everything.
+    """
+    if run.engine is None:
+        return _audited(run, release, without, earlier, lookup, None)
+    with private_folder(work) as folder:
+        store_truth(run, folder)
+        return run.call(_audited, run.sent(), release, without, earlier, lookup, folder)
+
+
+def _audited(
+    run: Run,
+    release: Release,
+    without: Collection[str],
+    earlier: Before | None,
+    lookup: Crossing | None,
+    stored: Path | None,
+) -> Audit:
+    before = None
+    if earlier is not None:
+        opened = open_release(earlier.release)
+        before = open_earlier(opened, release, earlier.programme, earlier.secret, run.threads, run.progress)
+    truth = None if stored is None else stored_truth(run.programme, stored)
+    return audit(make_case(run, release, truth), without, run.progress, before, lookup)
 
 
 def _hierarchy(measures: Measures) -> HierarchyAudit | None:

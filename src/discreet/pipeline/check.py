@@ -31,7 +31,7 @@ from discreet.programme.cube import Cube
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, ReadyMade, Unit
 from discreet.release.manifest import is_release
-from discreet.run.run import checked_blocks
+from discreet.run.run import Engine, checked_blocks
 from discreet.swap.relocate import Relocations
 from discreet.swap.swapping import swap
 from discreet.tabulate.ready_made import ready_made_table
@@ -49,6 +49,7 @@ class Intention:
     spending: Spending | None = None
     earlier: EarlierReleases = NO_EARLIER
     another_ptable: bool = False
+    engine: Engine | None = None
 
     def problems(self, programme: Programme) -> Iterator[Problem]:
         """What ``protect`` would refuse before it reads a record."""
@@ -63,6 +64,7 @@ class Intention:
                 register=self.register,
                 earlier=self.earlier,
                 another_ptable=self.another_ptable,
+                engine=self.engine,
             )
         except DiscreetError as error:
             yield from problems_of(error)
@@ -82,12 +84,13 @@ def check_data(
     threads: int = 1,
     progress: Progress | None = None,
     intended: Intention | None = None,
+    engine: Engine | None = None,
 ) -> list[Problem]:
     """Read all data of a programme and return its problems, with those of an intended release where one is given.
 
     Without a secret ids are hashed under a temporary key to find duplicates.
     """
-    return list(dict.fromkeys(_problems(programme, threads, progress or Quiet(), intended)))
+    return list(dict.fromkeys(_problems(programme, threads, progress or Quiet(), intended, engine)))
 
 
 def reading_notes(programme: Programme) -> Iterator[str]:
@@ -102,11 +105,12 @@ def reading_notes(programme: Programme) -> Iterator[str]:
             yield f"{name} is read as CSV {form}; declare delimiter, encoding or decimal to change it."
 
 
-def check_notes(programme: Programme) -> Iterator[str]:
+def check_notes(programme: Programme, engine: Engine | None = None) -> Iterator[str]:
     """What an office should know of a sound programme: amounts and households in two places, what weights show."""
     yield from _amount_notes(programme)
     if programme.swap is None:  # swapping refuses it
-        for problem in noted(partial(divided_households, programme)):
+        divided = _divided(programme) if engine is None else engine.call(_divided, programme)
+        for problem in divided:
             yield f"Not refused, because nothing is swapped: {problem}"
     weighted = [cube.id for cube in programme.cubes if cube.weight]
     if not weighted or not isinstance(programme.noise, CellKeyNoise):
@@ -116,6 +120,10 @@ def check_notes(programme: Programme) -> Iterator[str]:
         f"Weighted: {', '.join(weighted)}. A sum has the noise of its count times the mean weight, and one of its own "
         f"within {reach:.2f} times the largest weight of the cell. Sums and means of amounts are not protected."
     )
+
+
+def _divided(programme: Programme) -> tuple[Problem, ...]:
+    return tuple(noted(partial(divided_households, programme)))
 
 
 def _amount_notes(programme: Programme) -> Iterator[str]:
@@ -130,8 +138,14 @@ def _amount_notes(programme: Programme) -> Iterator[str]:
 
 
 def _problems(
-    programme: Programme, threads: int, progress: Progress, intended: Intention | None
+    programme: Programme,
+    threads: int,
+    progress: Progress,
+    intended: Intention | None,
+    engine: Engine | None,
 ) -> Iterator[Problem]:
+    if engine is not None:
+        engine.require(programme)
     passing = secrets.token_bytes(SECRET_BYTES)
     chosen = None
     try:
@@ -146,7 +160,23 @@ def _problems(
     secret = passing if intended is None else intended.secret
     for unit in programme.population.units.values() if programme.population else ():
         progress.stage(f"checking {unit.name}")
-        yield from noted(partial(_unit_problems, programme, unit, chosen, secret, threads, progress))
+        yield from noted(partial(_unit_problems, programme, unit, chosen, secret, threads, progress, engine))
+    if engine is None:
+        yield from _further_problems(programme, chosen, secret, threads, progress)
+    else:
+        yield from engine.call(_found_problems, programme, chosen, secret, threads)
+
+
+def _found_problems(
+    programme: Programme, chosen: Mechanism | None, secret: bytes, threads: int
+) -> tuple[Problem, ...]:
+    return tuple(_further_problems(programme, chosen, secret, threads, Quiet()))
+
+
+def _further_problems(
+    programme: Programme, chosen: Mechanism | None, secret: bytes, threads: int, progress: Progress
+) -> Iterator[Problem]:
+    """What is found beside the codes of records: places, swapping, and ready-made counts."""
     yield from data_problems(programme)
     if programme.swap is not None:
         yield from noted(partial(_swap_problems, programme, secret, threads, progress))
@@ -180,6 +210,7 @@ def _unit_problems(
     secret: bytes,
     threads: int,
     progress: Progress,
+    engine: Engine | None,
 ) -> Iterator[Problem]:
     cubes = [
         cube for cube in programme.cubes if cube.unit == unit.name and cube.id not in programme.ready_made
@@ -192,5 +223,8 @@ def _unit_problems(
     needs = needs_of(programme, unit, cubes)
     yield from missing_columns(needs, records)
     wanted = only_present(with_all_rules(needs, programme, records), records)
+    if engine is not None:
+        yield from engine.judge(wanted, secret, chosen, progress)
+        return
     for _ in checked_blocks(UnitReader(wanted, secret, threads), chosen, progress):
         pass

@@ -34,6 +34,14 @@ class EarlierReleases:
     tell: Callable[[str], None] = _say_nothing  # called before anything is replaced
     another_ptable: bool = False  # the same for one secret with another p-table
 
+    def compared_with(self, out: Path) -> bool:
+        """Whether there is a release that a new one at ``out`` is compared with."""
+        return any(True for _ in _folders(out, self.folders))
+
+    def untold(self) -> EarlierReleases:
+        """The same for a task on another machine, with full paths."""
+        return replace(self, folders=tuple(one.resolve() for one in self.folders), tell=_say_nothing)
+
 
 NO_EARLIER = EarlierReleases()
 
@@ -93,6 +101,15 @@ def pairs_with_earlier(
         found = _compared(folder, made, noise, earlier, progress)
         if found is not None and found.reveals:
             yield Pair(folder, found)
+
+
+def found_pairs(
+    made: Release, out: Path, earlier: EarlierReleases, noise: Noise
+) -> tuple[tuple[Pair, ...], tuple[str, ...]]:
+    """The same for a task: the pairs, and the lines that a caller prints."""
+    lines: list[str] = []
+    pairs = tuple(pairs_with_earlier(made, out, replace(earlier, tell=lines.append), noise))
+    return pairs, tuple(lines)
 
 
 def judge_pairs(

@@ -58,6 +58,11 @@ def data_problems(programme: Programme) -> Iterator[Problem]:
     yield from noted(partial(household_problems, programme, {cube.unit for cube in programme.cubes}))
 
 
+def found_data_problems(programme: Programme) -> tuple[Problem, ...]:
+    """The same, found where an engine reads records."""
+    return tuple(data_problems(programme))
+
+
 def noted(look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:
     """The problems of a step, first those that it returns, then what it raises."""
     try:

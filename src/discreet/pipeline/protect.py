@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -24,20 +22,23 @@ from discreet.hierarchy.consistent import tables_that_add_up
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.io.progress import Progress
 from discreet.io.register import Register
+from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
 from discreet.pipeline.earlier import (
     NO_EARLIER,
     EarlierReleases,
     Pair,
+    found_pairs,
     judge_pairs,
     pairs_with_earlier,
     require_comparable,
     require_releases,
 )
 from discreet.pipeline.hierarchical import Fitting
-from discreet.pipeline.judgement import data_problems, declared_problems, problems_of
+from discreet.pipeline.judgement import declared_problems, found_data_problems, problems_of
 from discreet.pipeline.spending import Paid, Spending, uncharged
 from discreet.programme.programme import Programme
+from discreet.programme.release import ReleaseFormat
 from discreet.programme.statistic import together
 from discreet.release.assemble import release_manifest, write_cube, write_shared
 from discreet.release.certificate import certificate, hierarchical_certificate
@@ -52,11 +53,10 @@ from discreet.release.manifest import (
     write_private_manifest,
 )
 from discreet.release.reader import Release
-from discreet.run.identity import Identity, RunDigests, begin, begin_again, keyed_digest
+from discreet.run.identity import Identity, RunDigests, begin, begin_again, keyed_digest, require_unchanged
 from discreet.run.issued import Issuing, issuing
-from discreet.run.run import Run, require_none
-from discreet.run.tabulating import CELLS_AT_ONCE, tabulate
-from discreet.swap.result import SwapResult
+from discreet.run.run import Engine, Places, Run, Swapped, require_none
+from discreet.run.tabulating import tabulate, tabulate_together
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def protect(
     earlier: EarlierReleases = NO_EARLIER,
     another_ptable: bool = False,
     signing: Ed25519PrivateKey | None = None,
+    engine: Engine | None = None,
 ) -> Protected:
     """Count and perturb every cube of a programme and publish them atomically at ``out``.
 
@@ -107,7 +108,8 @@ def protect(
     paid for. ``register`` is that of the secret; a declared snapshot needs it, and releases by the cell key method are
     recorded in it: another p-table than those recorded is refused, unless ``another_ptable`` accepts the risk. If a
     gate of the programme is broken, or the release exposes persons together with one that it replaces or that is in
-    ``earlier``, nothing is published. With ``signing`` the release appears signed.
+    ``earlier``, nothing is published. With ``signing`` the release appears signed. ``engine``: where records
+    are read and counted, if not on this machine.
     """
     ready = prepare(
         programme,
@@ -121,6 +123,7 @@ def protect(
         register=register,
         earlier=earlier,
         another_ptable=another_ptable,
+        engine=engine,
     )
     making, issued = ready.making, ready.issued
     accepted = () if issued is None else issued.notes
@@ -180,6 +183,7 @@ def prepare(
     register: Register | None = None,
     earlier: EarlierReleases = NO_EARLIER,
     another_ptable: bool = False,
+    engine: Engine | None = None,
 ) -> Prepared:
     """Judge all that can be known before a record is read, or raise every problem; ``check`` asks the same.
 
@@ -196,7 +200,7 @@ def prepare(
         require_releases(earlier)
     making, issued, again = None, None, False
     with errors.gathering():
-        making = _Protecting(*begin(programme, secret, threads, progress, register), spending)
+        making = _Protecting(*begin(programme, secret, threads, progress, register, engine), spending)
     with errors.gathering():
         require_none(declared_problems(programme, None if making is None else making.mechanism))
     if making is not None:
@@ -240,13 +244,14 @@ def rehearse(
     threads: int = 1,
     progress: Progress | None = None,
     earlier: EarlierReleases = NO_EARLIER,
+    engine: Engine | None = None,
 ) -> list[GateVerdict]:
     """Run all steps of protect up to its gates, and judge them; nothing is published, charged or stored.
 
     Noise with a guarantee is drawn for this only: it is not that of any release.
     """
     require_releases(earlier)
-    making = _Protecting(*begin_again(programme, secret, "", threads, progress))
+    making = _Protecting(*begin_again(programme, secret, "", threads, progress, engine))
     require_none(declared_problems(programme, making.mechanism))
     with ReleaseFolder(out, f"{making.run_id}rehearsal") as folder:
         try:
@@ -268,45 +273,35 @@ class _Made:
     notes: tuple[str, ...]
 
 
-class _Held:
-    """Tables that wait for their noise until all records are read, so that a mistake in them costs nothing.
+def _published_cube(
+    mechanism: Mechanism,
+    folder: ReleaseFolder,
+    publication: Publication,
+    formats: Sequence[ReleaseFormat],
+    split: bool,
+    table: ConfidentialTable,
+) -> CubeEntry:
+    """Perturb one cube and write its files."""
+    return write_cube(folder, mechanism.perturb(table), publication, formats, split)
 
-    Tables of more than ``CELLS_AT_ONCE`` cells together do not wait in memory: noise is then paid for and drawn before
-    the last records are read.
-    """
 
-    def __init__(
-        self, finish: Callable[[ConfidentialTable], None], pay: Callable[[], None], waits: bool, threads: int
-    ) -> None:
-        self._finish, self._pay, self._waits, self._threads = finish, pay, waits, threads
-        self._tables: list[ConfidentialTable] = []
-        self._lock = Lock()
+def _adjusted_cubes(
+    blocks: Sequence[Block],
+    folder: ReleaseFolder,
+    publication: Publication,
+    formats: Sequence[ReleaseFormat],
+    split: bool,
+    noisy: list[NoisyTable],
+    progress: Progress,
+) -> dict[str, CubeEntry]:
+    """Fit all noisy tables so that they add up, and write the files of every cube."""
+    progress.stage("making totals add up", len(noisy))
+    tables = tables_that_add_up(blocks, {table.cube.id: table for table in noisy}, progress)
+    return {one.cube.id: write_cube(folder, one, publication, formats, split) for one in tables}
 
-    def finish(self, table: ConfidentialTable) -> None:
-        """Finish a table now, or when all have come."""
-        with self._lock:
-            if self._waits:
-                self._tables.append(table)
-                if sum(len(one.cells) for one in self._tables) > CELLS_AT_ONCE:
-                    self._draw()
-                return
-        self._finish(table)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if kind is None:
-            self._draw()
-
-    def _draw(self) -> None:
-        if self._waits:
-            self._pay()
-            self._waits = False
-        with ThreadPoolExecutor(self._threads) as pool:
-            for _ in pool.map(self._finish, self._tables):
-                pass
-        self._tables.clear()
+def _places(swapped: Swapped | None) -> Places | None:
+    return swapped.places if swapped else None
 
 
 class _Protecting:
@@ -333,9 +328,10 @@ class _Protecting:
 
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""
-        require_none(data_problems(self.programme))
-        swapped = self.run.swap()
+        require_none(self.run.call(found_data_problems, self.programme))
+        swapped = self.run.swap(folder.private)
         entries, rows, resumed = self._cubes(folder, swapped)
+        require_unchanged(self.programme, self.identity)
         self.run.progress.stage("writing codelists and notes")
         publication, formats = self._publication(), self.programme.release.formats
         shared = write_shared(
@@ -370,35 +366,40 @@ class _Protecting:
         """What the release reveals beside those published before."""
         release, noise = Release(folder.tree, made.manifest), self.mechanism.noise()
         known = noise.of_adjusted() if self.programme.adds_up else noise
-        return pairs_with_earlier(release, out, earlier, known, self.run.progress)
+        if self.run.engine is None:
+            yield from pairs_with_earlier(release, out, earlier, known, self.run.progress)
+        elif earlier.compared_with(out):
+            found, lines = self.run.call(found_pairs, release, out.resolve(), earlier.untold(), known)
+            for line in lines:
+                earlier.tell(line)
+            yield from found
 
     def _cubes(
-        self, folder: ReleaseFolder, swapped: SwapResult | None
+        self, folder: ReleaseFolder, swapped: Swapped | None
     ) -> tuple[list[CubeEntry], dict[str, int], int]:
         entries = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
         resumed = len(entries)
         publication, formats = self._publication(), with_parquet(self.programme.release.formats)
         split = self.programme.release.split
         if isinstance(self.mechanism, HierarchicalMechanism):
-            fitted = Fitting(self.run, self.mechanism, folder, publication)
-            entries, self._measured, rows = fitted.make(self.run.relocations(swapped), self._pay)
-            return [entries[cube.id] for cube in self.programme.cubes], rows, 0
+            fitting = Fitting(self.programme, self.mechanism, folder, publication, self.run.threads)
+            written, rows = fitting.make(self.run, _places(swapped), self._pay)
+            self._measured = written.files
+            return [written.cubes[cube.id] for cube in self.programme.cubes], dict(rows), 0
         if self.blocks and resumed < len(self.programme.cubes):
             entries, rows = self._adjusted(folder, swapped, publication)
             return [entries[cube.id] for cube in self.programme.cubes], rows, 0
-
-        def finish(table: ConfidentialTable) -> None:
-            protected = self.mechanism.perturb(table)
-            entries[table.cube.id] = write_cube(folder, protected, publication, formats, split)
-
+        finish = partial(_published_cube, self.mechanism, folder, publication, formats, split)
         left = [cube for cube in self.programme.cubes if cube.id not in entries]
-        with self._held(finish) as held:
-            rows = tabulate(self.run, left, held.finish, self.run.relocations(swapped))
-        return [entries[cube.id] for cube in self.programme.cubes], rows, resumed
+        found = tabulate(self.run, left, finish, _places(swapped), self._paying)
+        entries.update(found.made)
+        return [entries[cube.id] for cube in self.programme.cubes], dict(found.rows), resumed
 
-    def _held(self, finish: Callable[[ConfidentialTable], None]) -> _Held:
+    @property
+    def _paying(self) -> Callable[[], None] | None:
+        """What is called before noise is drawn; None where it costs nothing."""
         waits = self.programme.noise.is_guaranteed or self.identity.snapshot is not None
-        return _Held(finish, self._pay, waits, self.run.threads)
+        return self._pay if waits else None
 
     def _pay(self) -> None:
         """Bind the snapshot and charge the account: the last step before noise is drawn."""
@@ -415,22 +416,17 @@ class _Protecting:
         return keyed_digest(together(chosen.identities(self.programme.cubes)).encode(), chosen.key)
 
     def _adjusted(
-        self, folder: ReleaseFolder, swapped: SwapResult | None, publication: Publication
+        self, folder: ReleaseFolder, swapped: Swapped | None, publication: Publication
     ) -> tuple[dict[str, CubeEntry], dict[str, int]]:
         """Perturb all cubes before one is written: their cells are fitted together."""
-        noisy: dict[str, NoisyTable] = {}
-
-        def finish(table: ConfidentialTable) -> None:
-            noisy[table.cube.id] = self.mechanism.measure(table)
-
         cubes, formats = self.programme.cubes, with_parquet(self.programme.release.formats)
-        with self._held(finish) as held:
-            rows = tabulate(self.run, cubes, held.finish, self.run.relocations(swapped))
-        self.run.progress.stage("making totals add up", len(cubes))
-        tables = tables_that_add_up(self.blocks, noisy, self.run.progress)
-        split = self.programme.release.split
-        written = {one.cube.id: write_cube(folder, one, publication, formats, split) for one in tables}
-        return written, rows
+        fit = partial(
+            _adjusted_cubes, self.blocks, folder, publication, formats, self.programme.release.split
+        )
+        written, rows = tabulate_together(
+            self.run, cubes, self.mechanism.measure, fit, _places(swapped), self._paying
+        )
+        return written, dict(rows)
 
     def private(self, made: _Made, finished: datetime) -> PrivateManifest:
         """The private manifest of the run."""

@@ -22,7 +22,7 @@ from discreet.programme.programme import PopulationRule, Programme
 from discreet.programme.sources import FileSource
 from discreet.programme.swap import SwapRule
 from discreet.report.swap import write_report
-from discreet.run.run import require_none
+from discreet.run.run import Engine, require_none
 from discreet.swap.figures import SwapFigures, figures_of, read_members
 from discreet.swap.output import public_summary, swapped_tables, write_log, write_microdata, write_summary
 from discreet.swap.result import SwapResult, profile_names
@@ -49,8 +49,15 @@ def write_swap(
     private: Path,
     threads: int = 1,
     progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> Swapped:
-    """Swap the households of a programme and write microdata, summary, log and report."""
+    """Swap the households of a programme and write microdata, summary, log and report.
+
+    An engine does all of it in one task: each table is one file, whose records are in the order of the source.
+    """
+    if engine is not None:
+        engine.require(programme)
+        return engine.call(write_swap, programme, secret, out.resolve(), private.resolve(), threads)
     progress = progress or Quiet()
     rule, population = _declared(programme)
     _require_apart(programme, out, private)

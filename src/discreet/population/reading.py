@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial
@@ -165,6 +165,83 @@ def missing_columns(needs: Needs, records: Records) -> Iterator[Problem]:
             yield Problem(records.name, key, f"unknown column {column!r}", remedy)
 
 
+@dataclass(eq=False, repr=False)
+class Findings:
+    """What was found in the records of a unit, or in some of them; confidential: it has values of records.
+
+    Findings of parts of a table can be joined in any order, and state the same problems as those of the whole.
+    """
+
+    wrong: dict[tuple[str, Wrong], set[str]] = field(default_factory=dict)  # variable and reason -> values
+    unsound: set[str] = field(default_factory=set)  # variables and columns with invalid values
+    bad: dict[tuple[str, str], str] = field(default_factory=dict)  # key and value -> remedy
+    broken: set[Filter] = field(default_factory=set)  # structural zeros with records
+    amounts: dict[str, AmountsSeen] = field(default_factory=dict)  # weights that may be amounts
+    largest: int | None = None  # record key supplied by the office
+    duplicates: bool = False  # whether two records have one id
+    records: int = 0
+
+    def add_wrong(self, name: str, why: Wrong, values: set[str]) -> None:
+        """Note values without a leaf; of very many only some, because their number is not shown then."""
+        self.unsound.add(name)
+        known = self.wrong.setdefault((name, why), set())
+        known.update(sorted(values - known)[: MOST_SHOWN + 1 - len(known)])
+
+    def join(self, other: Findings) -> None:
+        """Add what was found in other records of the same unit."""
+        for (name, why), values in other.wrong.items():
+            self.add_wrong(name, why, values)
+        self.unsound |= other.unsound
+        self.bad |= other.bad
+        self.broken |= other.broken
+        for name, seen in other.amounts.items():
+            self.amounts.setdefault(name, AmountsSeen()).join(seen)
+        if other.largest is not None:
+            self.largest = max(self.largest or 0, other.largest)
+        self.duplicates |= other.duplicates
+        self.records += other.records
+
+    def problems(self, needs: Needs, table: str) -> list[Problem]:
+        """Everything that is wrong, in the order of the columns: it does not depend on the order of the records."""
+        places = {variable.name: k for k, variable in enumerate(needs.variables)}
+        columns = [f"variables.{name}" for name in places]
+        columns += [f"column {column}" for column in needs.plain_columns()]
+        bad = sorted(
+            self.bad.items(),
+            key=lambda one: (
+                columns.index(one[0][0]) if one[0][0] in columns else len(columns),
+                one[0],
+            ),
+        )
+        found = [Problem(table, key, value, remedy) for (key, value), remedy in bad]
+        # a record whose code is wrong has no code that a rule could judge
+        broken = [
+            rule for rule in needs.rules if rule in self.broken and not self.unsound & set(rule.variables)
+        ]
+        remedy = "correct the records or drop the rule"
+        texts = dict.fromkeys(f"records with {rule.text}" for rule in broken)
+        found += [Problem(table, "structural_zeros", text, remedy) for text in texts]
+        for (name, why), values in sorted(self.wrong.items()):
+            variable = needs.variables[places[name]]
+            found.append(values_problem(variable, why, values, table, variable.column in needs.private))
+        for name, seen in sorted(self.amounts.items()):
+            if seen.look_like_amounts:
+                value = "its values look like amounts, not like survey weights"
+                found.append(Problem(table, f"column {name}", value, REMEDY))
+        if self.duplicates and needs.id_column not in self.unsound:
+            value = f"duplicate ids in {needs.id_column!r}"
+            found.append(
+                Problem(table, f"population.{needs.unit.name}", value, "give each record its own id")
+            )
+        return found
+
+
+def has_duplicates(hashes: NDArray[np.uint64]) -> bool:
+    """Whether an id occurs twice, by 64-bit hashes; n different ids collide with probability n^2/2^65."""
+    hashes = np.sort(hashes)
+    return bool((hashes[1:] == hashes[:-1]).any())
+
+
 _JUDGED = 1 << 16  # records whose masks stay in the cache together
 _Item = TypeVar("_Item")
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -174,24 +251,28 @@ class UnitReader:
     """Reads one unit's table once: ``blocks`` streams it, ``problems`` then lists what is wrong."""
 
     def __init__(
-        self, needs: Needs, secret: bytes, threads: int, relocation: Relocation | None = None
+        self,
+        needs: Needs,
+        secret: bytes,
+        threads: int,
+        relocation: Relocation | None = None,
+        records: Records | None = None,
     ) -> None:
+        """``records``: a part of the unit's table, where it is not read from its source."""
         self._secret, self._threads, self._relocation = secret, threads, relocation
-        self._records = open_source(needs.unit.source, f"population.{needs.unit.name}")
+        self._records = records or open_source(needs.unit.source, f"population.{needs.unit.name}")
         missing = list(missing_columns(needs, self._records))
         if missing:
             raise Mistakes(missing)
         self._needs = needs = with_order(needs, self._records)
-        self._ids: list[NDArray[np.uint64]] = []
-        self._largest: int | None = None
-        self._wrong: dict[tuple[str, Wrong], set[str]] = {}  # variable and reason -> values
-        self._unsound: set[str] = set()  # variables and columns with invalid values
-        self._bad: dict[tuple[str, str], Problem] = {}
-        self._amounts = {
-            name: AmountsSeen()
-            for name in needs.weights
-            if name not in needs.stated_weights and not is_named_amount(name)  # the programme is refused
-        }
+        self._ids: list[NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
+        self._found = Findings(
+            amounts={
+                name: AmountsSeen()
+                for name in needs.weights
+                if name not in needs.stated_weights and not is_named_amount(name)  # the programme is refused
+            }
+        )
         decimal = self._records.decimal
         self._coders = {variable.name: coder_of(variable, decimal) for variable in needs.variables}
 
@@ -201,9 +282,9 @@ class UnitReader:
         return self._records
 
     @property
-    def largest_given_key(self) -> int | None:
-        """The largest record key supplied by the office; None if keys are made from the secret."""
-        return self._largest
+    def needs(self) -> Needs:
+        """What is read."""
+        return self._needs
 
     def blocks(self) -> Iterator[EncodedRecords]:
         """Stream the encoded blocks; records that cannot be encoded are listed by ``problems``."""
@@ -214,18 +295,26 @@ class UnitReader:
         with ThreadPoolExecutor(self._threads) as pool:
             yield from _ahead(self._block(batch, pool) for batch in batches if batch.num_rows)
 
-    def problems(self) -> list[Problem]:
-        """Everything that was wrong with the records read so far."""
-        wrong = [self._problem(*key, values) for key, values in sorted(self._wrong.items())]
-        return [*self._bad.values(), *wrong, *self._unlike_weights(), *self._duplicates()]
+    def found(self) -> Findings:
+        """What was found in the records read so far."""
+        return replace(self._found, duplicates=has_duplicates(self.ids()))
+
+    def found_here(self) -> Findings:
+        """The same without duplicate ids, which are found among the ``ids`` of all parts of a table."""
+        return self._found
+
+    def ids(self) -> NDArray[np.uint64]:
+        """The hashes of the ids read so far; none where no column of ids is read."""
+        return np.concatenate(self._ids)
 
     def _block(self, batch: pa.RecordBatch, pool: Executor) -> EncodedRecords:
+        self._found.records += batch.num_rows
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         names = [variable.name for variable in self._needs.variables]
         room = encode.room({name: self._coders[name].categories for name in names}, batch.num_rows)
         read = pool.map(lambda v: self._codes(v.name, columns[v.column], room[v.name]), self._needs.variables)
         codes = dict(zip(names, read, strict=True))
-        self._judge({name: leaves for name, leaves in codes.items() if name not in self._unsound})
+        self._judge({name: leaves for name, leaves in codes.items() if name not in self._found.unsound})
         self._relocate(batch, codes)
         block = EncodedRecords(
             codes,
@@ -241,8 +330,8 @@ class UnitReader:
 
     def _weights(self, name: str, column: pa.Array) -> NDArray[np.uint64]:
         millionths = encode.weights(column, self._needs.largest_weight, self._records.decimal)
-        if name in self._amounts:
-            self._amounts[name].add(millionths / encode.WEIGHT_UNIT)
+        if name in self._found.amounts:
+            self._found.amounts[name].add(millionths / encode.WEIGHT_UNIT)
         return millionths
 
     def _flags(self, column: pa.Array) -> NDArray[np.bool_]:
@@ -262,12 +351,10 @@ class UnitReader:
             found = self._coders[name].encode(column, out)
         except encode.BadColumn as bad:
             self._note(f"variables.{name}", bad.value, bad.remedy)
-            self._unsound.add(name)
+            self._found.unsound.add(name)
             return np.zeros_like(out)
         for why, values in found.wrong.items():
-            self._unsound.add(name)
-            known = self._wrong.setdefault((name, why), set())
-            known.update(sorted(values - known)[: MOST_SHOWN + 1 - len(known)])
+            self._found.add_wrong(name, why, values)
         return found.codes
 
     def _keys(self, columns: Mapping[str, pa.Array], rows: int) -> NDArray[np.uint32]:
@@ -279,7 +366,7 @@ class UnitReader:
         if needs.record_key is None:
             return record_keys(hashes)
         given = self._column(needs.record_key, encode.given_keys, columns[needs.record_key], np.uint32)
-        self._largest = max(self._largest or 0, int(given.max()))
+        self._found.largest = max(self._found.largest or 0, int(given.max()))
         return given
 
     def _hashed(self, ids: pa.Array) -> NDArray[np.uint64]:
@@ -292,7 +379,7 @@ class UnitReader:
             return read(column)
         except encode.BadColumn as bad:
             self._note(f"column {name}", bad.value, bad.remedy)
-            self._unsound.add(name)
+            self._found.unsound.add(name)
             return np.zeros(len(column), dtype=kind)
 
     def _judge(self, codes: Mapping[str, Codes]) -> None:
@@ -302,41 +389,10 @@ class UnitReader:
             part = {name: leaves[start : start + _JUDGED] for name, leaves in codes.items()}
             for rule, broken in zip(rules, masks(rules, part), strict=True):
                 if broken.any():
-                    self._note(
-                        "structural_zeros",
-                        f"records with {rule.text}",
-                        "correct the records or drop the rule",
-                    )
+                    self._found.broken.add(rule)
 
     def _note(self, key: str, value: str, remedy: str) -> None:
-        self._bad.setdefault((key, value), Problem(self._records.name, key, value, remedy))
-
-    def _problem(self, name: str, why: Wrong, values: set[str]) -> Problem:
-        variable = next(variable for variable in self._needs.variables if variable.name == name)
-        return values_problem(
-            variable, why, values, self._records.name, variable.column in self._needs.private
-        )
-
-    def _unlike_weights(self) -> Iterator[Problem]:
-        for name, seen in self._amounts.items():
-            if seen.look_like_amounts:
-                value = "its values look like amounts, not like survey weights"
-                yield Problem(self._records.name, f"column {name}", value, REMEDY)
-
-    def _duplicates(self) -> Iterator[Problem]:
-        """Find duplicate ids by their 64-bit hashes; n different ids collide with probability n^2/2^65."""
-        if not self._ids or self._needs.id_column in self._unsound:
-            return
-        hashes = np.concatenate(self._ids)
-        hashes.sort()
-        if len(hashes) > 1 and (hashes[1:] == hashes[:-1]).any():
-            key = f"population.{self._needs.unit.name}"
-            yield Problem(
-                self._records.name,
-                key,
-                f"duplicate ids in {self._needs.id_column!r}",
-                "give each record its own id",
-            )
+        self._found.bad.setdefault((key, value), remedy)
 
 
 def _ahead(items: Iterator[_Item]) -> Iterator[_Item]:

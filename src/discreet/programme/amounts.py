@@ -62,6 +62,13 @@ class AmountsSeen:
         if len(self._sizes) < FEWEST_ROUND:
             self._sizes.update(np.unique(rounded)[: 2 * FEWEST_ROUND].tolist())
 
+    def join(self, other: AmountsSeen) -> None:
+        """Add the values that another one has seen."""
+        self._records += other._records
+        self._sum += other._sum
+        self._round += other._round
+        self._sizes |= other._sizes
+
     @property
     def look_like_amounts(self) -> bool:
         """Whether the values so far are unlike survey weights."""

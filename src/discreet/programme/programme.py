@@ -16,6 +16,7 @@ from discreet.programme.codelist import Codelist
 from discreet.programme.consistent import check_consistent
 from discreet.programme.cube import Cube
 from discreet.programme.cubes import CubeResolver, ReadyMade, told_apart, without_keys
+from discreet.programme.engine import EMBEDDED, EngineRule, resolve_engine
 from discreet.programme.filter import Filter
 from discreet.programme.gates import NO_GATES, Gates, resolve_gates
 from discreet.programme.hierarchical import DeclaredHierarchical, HierarchyRule, resolve_hierarchy
@@ -71,6 +72,7 @@ class Programme:
     gates: Gates = NO_GATES
     serve: ServeRule = DEFAULT_SERVE
     labels: Labels = NO_LABELS
+    engine: EngineRule = EMBEDDED
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -193,6 +195,7 @@ def inspect_declared(
     always = {"unclaimed": ""} if isinstance(declared.noise, DeclaredHierarchical) else {}
     gates = resolve_gates(declared.gates, population, variables, noise, findings, **always)
     serve = resolve_serve(declared.serve, variables, noise, findings)
+    engine = resolve_engine(declared.engine, findings)
     if isinstance(declared.noise, DeclaredHierarchical):
         noise = _with_hierarchy(declared.noise, noise, variables, cubes, zeros, findings)
         _check_hierarchical(release, ready_made, findings)
@@ -223,6 +226,7 @@ def inspect_declared(
         gates=gates,
         serve=serve,
         labels=labels,
+        engine=engine,
     )
     return Inspected(problems, sound, frozenset(findings.absent))
 

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from discreet.errors import mistake
 from discreet.programme.cubes import DeclaredCube, DeclaredStructuralZero
+from discreet.programme.engine import DeclaredEngine
 from discreet.programme.filter import alternatives
 from discreet.programme.gates import DeclaredGates
 from discreet.programme.noise import KINDS, NoiseEntry
@@ -42,6 +43,7 @@ class DeclaredProgramme(Declared):
     limits: DeclaredLimits = DeclaredLimits()
     gates: DeclaredGates = DeclaredGates()
     serve: DeclaredServe = DeclaredServe()
+    engine: DeclaredEngine | None = None
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:

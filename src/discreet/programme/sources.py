@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from glob import escape, glob
+from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from discreet.errors import AbsentData, Mistakes, Problem
 from discreet.programme.section import Declared, Text
@@ -32,8 +32,29 @@ class DeclaredSource(Declared):
 
 
 SERVERS = ("postgresql", "postgres")
+HADOOP = (  # file systems that Spark reads and writes
+    *(
+        "hdfs",
+        "viewfs",
+        "webhdfs",
+        "swebhdfs",
+        "s3a",
+        "s3",
+        "abfss",
+        "abfs",
+        "wasbs",
+        "wasb",
+        "adl",
+        "gs",
+        "dbfs",
+    ),
+    *("oss", "obs", "cosn", "ofs", "o3fs", "maprfs"),
+)
+JDBC = "jdbc:"
+DELTA_LOG = "_delta_log"  # the folder by which a Delta table is known
 DATABASE_FILES = ("sqlite", "duckdb")
 _PASSWORD_IN_QUERY = re.compile(r"://[^\s/]*:[^\s/]*@|password\s*=", re.IGNORECASE)
+_PASSWORD_IN_JDBC = re.compile(r"://[^\s/]*:[^\s/]*@|passw\w*\s*=|:[^/:@\s]+/[^/@\s]+@", re.IGNORECASE)
 
 
 class FileFormat(Enum):
@@ -64,6 +85,11 @@ class Dialect:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
+def _plain(part: str) -> str:
+    """A part of a pattern without the brackets that ``glob.escape`` puts around characters with a meaning."""
+    return re.sub(r"\[([*?[])\]", r"\1", part) if re.fullmatch(r"(?:\[[*?[]\]|[^*?[])*", part) else part
+
+
 @dataclass(frozen=True)
 class FileSource:
     """Parquet or CSV files."""
@@ -72,6 +98,16 @@ class FileSource:
     pattern: str  # absolute; may contain wildcards
     format: FileFormat
     dialect: Dialect = Dialect()
+    copy_of: ClusterSource | None = None  # what an engine has copied into the files, in an order of its own
+
+    @property
+    def root(self) -> Path:
+        """The folder above the first wildcard of the pattern."""
+        parts = Path(self.pattern).parts
+        first = next(
+            (k for k, part in enumerate(parts) if part in ("**", "*") or has_magic(_plain(part))), -1
+        )
+        return Path(*(_plain(part) for part in parts[:first]))
 
     def paths(self) -> tuple[Path, ...]:
         """The files that exist now, in the order of their names."""
@@ -79,6 +115,8 @@ class FileSource:
 
     def describe(self) -> dict[str, str]:
         """What was declared, for the manifest."""
+        if self.copy_of is not None:
+            return self.copy_of.describe()
         return {"files": self.given, **self.dialect.describe()}
 
 
@@ -119,6 +157,32 @@ class QuerySource:
         return {"query": self.query}
 
 
+@dataclass(frozen=True)
+class ClusterSource:
+    """What only Spark reads: a path of its file systems, a table of its catalog, or a database by JDBC."""
+
+    path: str | None = None
+    table: str | None = None
+    query: str | None = None
+    uri: str | None = None  # of JDBC
+    dialect: Dialect = Dialect()
+    given: str | None = None  # the path as declared, where it is another
+
+    @property
+    def name(self) -> str:
+        """What it is, in messages."""
+        if self.uri is not None:
+            return shown_jdbc(self.uri)
+        return self.given or self.path or (f"table {self.table}" if self.table else "query")
+
+    def describe(self) -> dict[str, str]:
+        """What was declared, for the manifest, without the user."""
+        if self.path is not None:
+            return {"files": self.given or self.path, **self.dialect.describe()}
+        asked = {"table": self.table} if self.table else {"query": self.query or ""}
+        return asked if self.uri is None else {"uri": shown_jdbc(self.uri), **asked}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MemorySource:
     """A table in memory, identified by its contents; no copy of it can be made through this object."""
@@ -141,7 +205,20 @@ class MemorySource:
         raise TypeError("records in memory are confidential and cannot be pickled")
 
 
-Source = FileSource | DatabaseSource | QuerySource | MemorySource
+Source = FileSource | DatabaseSource | QuerySource | MemorySource | ClusterSource
+
+
+def hadoop_scheme(given: str) -> str | None:
+    """The file system of an address such as ``hdfs://host/path``; None for a path of this machine."""
+    scheme = given.partition(":/")[0]
+    return scheme if ":/" in given and scheme in HADOOP else None
+
+
+def shown_jdbc(uri: str) -> str:
+    """An address of JDBC that may be shown: without user and parameters."""
+    address = re.split(r"[?;]", uri, maxsplit=1)[0]
+    begin = re.match(r"jdbc:[a-z0-9]+:(?:thin:|oci:)?(?://)?", address, re.IGNORECASE)
+    return address if begin is None or "@" not in address else begin[0] + address.rpartition("@")[2]
 
 
 def without_user(uri: str) -> str:
@@ -161,7 +238,7 @@ def database_file(uri: str, folder: Path) -> Path:
 def resolve_source(entry: str | DeclaredSource, folder: Path, file: str, key: str) -> Source:
     """Make a source of what was declared, relative to the programme's folder."""
     if isinstance(entry, str):
-        return file_source(entry, folder, file, key)
+        return _path_source(entry, Dialect(), folder) or file_source(entry, folder, file, key)
     if entry.file is not None or _dialect(entry) != Dialect():
         return _declared_file(entry, folder, file, key)
     wrong = [Problem(file, key, value, remedy) for value, remedy in _source_problems(entry)]
@@ -169,7 +246,9 @@ def resolve_source(entry: str | DeclaredSource, folder: Path, file: str, key: st
     if wrong or absent:
         raise (Mistakes if wrong else AbsentData)([*wrong, *absent])
     if entry.uri is None:
-        return QuerySource(entry.query or "", folder)
+        return ClusterSource(table=entry.table) if entry.table else QuerySource(entry.query or "", folder)
+    if entry.uri.startswith(JDBC):
+        return ClusterSource(table=entry.table, query=entry.query, uri=entry.uri)
     return DatabaseSource(entry.uri, entry.table, entry.query, folder)
 
 
@@ -177,7 +256,20 @@ def _dialect(entry: DeclaredSource) -> Dialect:
     return Dialect(entry.delimiter, entry.encoding, entry.decimal)
 
 
-def _declared_file(entry: DeclaredSource, folder: Path, file: str, key: str) -> FileSource:
+def _path_source(given: str, dialect: Dialect, folder: Path) -> ClusterSource | None:
+    """The source of a path that only Spark reads: of a file system of Hadoop, or of a Delta table.
+
+    The Parquet files of a Delta table include those of its earlier states, so that it is never read as a folder.
+    """
+    if hadoop_scheme(given):
+        return ClusterSource(path=given, dialect=dialect)
+    local = unquote(urlsplit(given).path) if given.startswith("file:/") else given
+    place = folder / Path(local).expanduser()
+    is_delta = "://" not in local and (place / DELTA_LOG).is_dir()
+    return ClusterSource(path=place.absolute().as_uri(), given=given, dialect=dialect) if is_delta else None
+
+
+def _declared_file(entry: DeclaredSource, folder: Path, file: str, key: str) -> FileSource | ClusterSource:
     wrong = [Problem(file, f"{key}.{own}", value, remedy) for own, value, remedy in _dialect_problems(entry)]
     if entry.file is None or {entry.uri, entry.table, entry.query} != {None}:
         remedy = 'write { file = "persons.csv", .. } without uri, table and query'
@@ -186,6 +278,8 @@ def _declared_file(entry: DeclaredSource, folder: Path, file: str, key: str) -> 
         )
     if wrong or entry.file is None:
         raise Mistakes(wrong)
+    if elsewhere := _path_source(entry.file, _dialect(entry), folder):
+        return elsewhere
     found = file_source(entry.file, folder, file, key)
     if found.format is not FileFormat.CSV and _dialect(entry) != Dialect():
         remedy = "leave delimiter, encoding and decimal out: they describe CSV files"
@@ -216,10 +310,10 @@ def _source_problems(entry: DeclaredSource) -> Iterator[tuple[str, str]]:
     if entry.query is not None and _PASSWORD_IN_QUERY.search(entry.query):
         yield "a query that contains a password", "remove it and set PGPASSWORD or a .pgpass file instead"
     if entry.uri is None:
-        if entry.query is None:
+        if entry.query is None and entry.table is None:
             yield (
                 "neither a file nor a uri nor a query",
-                'write { file = ".." }, { uri = "..", table = ".." } or { query = "SELECT .." }',
+                'write { file = ".." }, { uri = "..", table = ".." }, { query = "SELECT .." } or { table = ".." }',
             )
         return
     if entry.table is None and entry.query is None:
@@ -228,6 +322,11 @@ def _source_problems(entry: DeclaredSource) -> Iterator[tuple[str, str]]:
 
 
 def _uri_problems(uri: str) -> Iterator[tuple[str, str]]:
+    if uri.startswith(JDBC):
+        if _PASSWORD_IN_JDBC.search(uri):
+            remedy = "remove it and set the environment variable DISCREET_JDBC_PASSWORD instead"
+            yield f"{shown_jdbc(uri)} contains a password", remedy
+        return
     scheme, separator, _ = uri.partition("://")
     if not separator or scheme not in (*SERVERS, *DATABASE_FILES):
         # what is no URI may still contain a password, so it is not shown
@@ -260,6 +359,8 @@ def _holds_password(uri: str) -> bool:
 
 def file_source(given: str, folder: Path, file: str, key: str) -> FileSource:
     """Find the files that were declared; a folder means the Parquet files in it."""
+    if given.startswith("file:/"):
+        return replace(file_source(unquote(urlsplit(given).path), folder, file, key), given=given)
     if "://" in given:
         remedy = f'write {key.rpartition(".")[2]} = {{ uri = "..", table = ".." }}'
         raise Mistakes([Problem(file, key, without_user(given), remedy)])

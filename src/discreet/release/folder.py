@@ -55,6 +55,11 @@ class ReleaseFolder:
         """The folder of the files until they are published."""
         return self._folder.tree
 
+    @property
+    def private(self) -> Path:
+        """A folder for confidential files of the run, which are never published."""
+        return self._folder.private
+
     def finished(self, cube: str) -> CubeEntry | None:
         """The record of a cube that an interrupted run finished, if its files are still those recorded."""
         try:

@@ -9,8 +9,9 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from pathlib import Path
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.mechanism import mechanism
@@ -21,9 +22,20 @@ from discreet.io.register import Register, Snapshot
 from discreet.maths.cells.keys import SECRET_BYTES, derive
 from discreet.perturb.mechanism import Mechanism
 from discreet.programme.noise import Draw, PrivateNoise
+from discreet.programme.population import UNITS
 from discreet.programme.programme import Programme
 from discreet.programme.sources import FileSource, MemorySource, Source
-from discreet.run.run import Run
+from discreet.run.run import Engine, Run
+
+
+@dataclass(frozen=True)
+class FileState:
+    """What shows that a file was written again: the table that it belongs to, its size and its time."""
+
+    table: str
+    path: Path
+    size: int
+    modified: int  # nanoseconds
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,7 @@ class Identity:
         ""  # of the digest of the inputs, beside a guarantee: equal digests would show that data are equal
     )
     snapshot: Snapshot | None = None  # what may repeat its noise
+    files: frozenset[FileState] = frozenset()  # as they were before their contents were digested
 
     def run_id(self) -> str:
         """The name of the run; unique where the inputs cannot be digested."""
@@ -54,26 +67,55 @@ def begin(
     threads: int = 1,
     progress: Progress | None = None,
     register: Register | None = None,
+    engine: Engine | None = None,
 ) -> tuple[Run, Identity]:
     """The run that makes a release, and its identity; its snapshot is not bound before ``Snapshot.bind``."""
-    digests = digest_inputs(programme, secret)
+    files = file_states(programme)
+    digests = digest_inputs(programme, secret, engine)
     snapshot = declared_snapshot(programme, digests, register)
     key = noise_key(programme, secret, digests, snapshot)
     salt = derive(key, "manifest-salt", 16).hex() if programme.noise.is_guaranteed else ""
-    return _begun(programme, secret, key, salt, digests, snapshot, threads, progress)
+    run, identity = _begun(programme, secret, key, salt, digests, snapshot, threads, progress, engine)
+    return run, replace(identity, files=files)
+
+
+def file_states(programme: Programme) -> frozenset[FileState]:
+    """The state of every file that is read."""
+    return frozenset(
+        FileState(name, path, state.st_size, state.st_mtime_ns)
+        for name, source in _sources(programme)
+        if isinstance(source, FileSource)
+        for path in source.paths()
+        for state in (path.stat(),)
+    )
+
+
+def require_unchanged(programme: Programme, identity: Identity) -> None:
+    """Refuse a release of files that were written while they were read: its digest would not be theirs."""
+    changed = file_states(programme) ^ identity.files
+    if changed:
+        first = min(changed, key=lambda one: (one.table, one.path))
+        key = f"population.{first.table}" if first.table in UNITS else first.table
+        raise mistake(first.path, key, "changed while it was read", "run again when nothing writes it")
 
 
 def begin_again(
-    programme: Programme, secret: bytes, salt: str = "", threads: int = 1, progress: Progress | None = None
+    programme: Programme,
+    secret: bytes,
+    salt: str = "",
+    threads: int = 1,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> tuple[Run, Identity]:
     """A run that publishes nothing, over the same records and with the same law: to audit a release, or to try one.
 
     Where a guarantee is claimed its noise is not that of any release.
     """
-    digests = digest_inputs(programme, secret)
-    return _begun(
-        programme, secret, secrets.token_bytes(SECRET_BYTES), salt, digests, None, threads, progress
-    )
+    files = file_states(programme)
+    digests = digest_inputs(programme, secret, engine)
+    key = secrets.token_bytes(SECRET_BYTES)
+    run, identity = _begun(programme, secret, key, salt, digests, None, threads, progress, engine)
+    return run, replace(identity, files=files)
 
 
 def _begun(
@@ -85,10 +127,16 @@ def _begun(
     snapshot: Snapshot | None,
     threads: int,
     progress: Progress | None,
+    engine: Engine | None,
 ) -> tuple[Run, Identity]:
     chosen = mechanism(programme, secret, key)
     run = Run(
-        programme=programme, secret=secret, mechanism=chosen, threads=threads, progress=progress or Quiet()
+        programme=programme,
+        secret=secret,
+        mechanism=chosen,
+        threads=threads,
+        progress=progress or Quiet(),
+        engine=engine,
     )
     found = run_digests(programme, secret, chosen, digests, salt)
     identity = Identity(
@@ -125,9 +173,16 @@ def run_digests(
     )
 
 
-def digest_inputs(programme: Programme, secret: bytes) -> dict[str, str]:
+def digest_inputs(programme: Programme, secret: bytes, engine: Engine | None = None) -> dict[str, str]:
     """Digest the contents of every input, under the secret; ready-made counts are named by their file."""
     key = derive(secret, "manifest")
+    if engine is None:
+        return _digests(programme, key)
+    engine.require(programme)
+    return engine.call(_digests, programme, key)
+
+
+def _digests(programme: Programme, key: bytes) -> dict[str, str]:
     return {name: _digest_source(source, key) for name, source in _sources(programme)}
 
 
@@ -184,7 +239,12 @@ def noise_key(
 
 def _are_recognised(programme: Programme) -> bool:
     """Whether all inputs are digested by their contents, so that the same ones are recognised."""
-    return all(isinstance(source, FileSource | MemorySource) for _, source in _sources(programme))
+    return all(_has_content(source) for _, source in _sources(programme))
+
+
+def _has_content(source: Source) -> bool:
+    """Whether the content of a source has a digest; a copy that an engine has made has an order of its own."""
+    return isinstance(source, MemorySource) or (isinstance(source, FileSource) and source.copy_of is None)
 
 
 def keyed_digest(content: bytes, key: bytes) -> str:
@@ -204,6 +264,6 @@ def _digest_source(source: Source, key: bytes) -> str:
     """Digest files and tables in memory by their content; databases and queries only by their declaration."""
     if isinstance(source, MemorySource):
         return digest_table(source.content, key)
-    if isinstance(source, FileSource):
+    if isinstance(source, FileSource) and source.copy_of is None:
         return digest_files(source.paths(), key)
     return keyed_digest(json.dumps(source.describe(), sort_keys=True).encode(), key)

@@ -18,11 +18,10 @@ from discreet.population.household_sizes import household_problems
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Unit
-from discreet.run.run import Run, require_none
+from discreet.run.run import Places, Run, require_none
 from discreet.serve.cache import key_of, table_cache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.noise_ranges import NoiseRanges, Ranges
-from discreet.swap.relocate import Relocations
 from discreet.tabulate.counter import AxisRows, Nodes, counted, grid_for
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
@@ -201,7 +200,7 @@ def read_units(run: Run, catalogue: Catalogue) -> dict[str, EncodedUnit]:
     if population is None:
         raise Mistakes([Problem(str(programme.path), "population", "is missing", "serve a release instead")])
     require_none(household_problems(programme, catalogue.units))
-    relocations = run.relocations(run.swap())
+    relocations = run.places()
     wanted = {name: unit for name, unit in population.units.items() if name in catalogue.units}
     run.progress.stage(f"reading {', '.join(wanted)}")
     # a single reader leaves a core idle: while it waits for a batch, another encodes its own
@@ -210,7 +209,7 @@ def read_units(run: Run, catalogue: Catalogue) -> dict[str, EncodedUnit]:
         return dict(zip(wanted, found, strict=True))
 
 
-def _read_unit(run: Run, catalogue: Catalogue, unit: Unit, relocations: Relocations | None) -> EncodedUnit:
+def _read_unit(run: Run, catalogue: Catalogue, unit: Unit, relocations: Places | None) -> EncodedUnit:
     axes = list(_axes(catalogue, unit.name))
     every_axis = [Cube("", unit.name, (axis,)) for axis in axes]
     every_count = [Cube("", unit.name, (), count=name) for name in catalogue.counts.get(unit.name, ())]

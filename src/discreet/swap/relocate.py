@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,17 @@ from discreet.swap.tables import codes_of
 
 STAYS = -1
 
-Hash = Callable[[pa.Array], NDArray[np.uint64]]
+
+@dataclass(frozen=True)
+class Hashing:
+    """Hashes ids for one purpose."""
+
+    purpose: str
+    secret: bytes = field(repr=False)
+
+    def __call__(self, column: pa.Array) -> NDArray[np.uint64]:
+        """The hashes of a column of ids."""
+        return encode.hashed_ids(column, self.secret, self.purpose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +43,11 @@ class Link:
     column: str
     ids: NDArray[np.uint64]
     moves: NDArray[np.int64]
-    hashed: Hash
+    hashed: Hashing
+
+    def unhashed(self) -> tuple[str, NDArray[np.uint64], NDArray[np.int64], str]:
+        """The link without the secret: its column, ids, moves, and the purpose that ids are hashed for."""
+        return self.column, self.ids, self.moves, self.hashed.purpose
 
     def moves_of(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
         """The move of each record, or STAYS; a record without an id belongs to no household and stays."""
@@ -51,12 +65,12 @@ class Link:
         return found
 
 
-def household_link(column: str, households: NDArray[np.uint64], hashed: Hash) -> Link:
+def household_link(column: str, households: NDArray[np.uint64], hashed: Hashing) -> Link:
     """The link of a table that names the household of each record."""
     return Link(column, households, np.arange(len(households)), hashed)
 
 
-def link_through(through: Records, own: str, household: Link, hashed: Hash) -> Link:
+def link_through(through: Records, own: str, household: Link, hashed: Hashing) -> Link:
     """The link of a table without household ids, through a table with both its ids and those of households.
 
     A record that several households share, such as a dwelling, can only move with them if all move to the same place.
@@ -90,9 +104,9 @@ def _distinct(
     return ids[new].astype(np.uint64, copy=False), moves[new].astype(np.int64, copy=False)
 
 
-def hashing(secret: bytes, purpose: str) -> Hash:
+def hashing(secret: bytes, purpose: str) -> Hashing:
     """The function that hashes ids for one purpose."""
-    return lambda column: encode.hashed_ids(column, secret, purpose)
+    return Hashing(purpose, secret)
 
 
 def unit_link(
@@ -124,17 +138,20 @@ class Relocations:
 
     def of(self, unit: Unit) -> Relocation | None:
         """The relocation of a unit's table; None if it has no places."""
+        link = self.link(unit)
+        return None if link is None else Relocation(link.column, link.moves_of, self.leaves(unit))
+
+    def link(self, unit: Unit) -> Link | None:
+        """How the records of a unit's table are found among the moves; None if it has no places."""
         rule = self.programme.population
         if rule is None:
             return None
         tables = {name: open_source(one.source, f"population.{name}") for name, one in rule.units.items()}
-        link = unit_link(unit.name, tables, rule, self.moves, self.secret)
-        if link is None:
-            return None
-        return Relocation(link.column, link.moves_of, self._leaves(unit, tables[unit.name]))
+        return unit_link(unit.name, tables, rule, self.moves, self.secret)
 
-    def _leaves(self, unit: Unit, records: Records) -> dict[str, Codes]:
+    def leaves(self, unit: Unit) -> dict[str, Codes]:
         """Variable -> move -> leaf, for the variables in exchanged columns."""
+        records = open_source(unit.source, f"population.{unit.name}")
         return {
             name: self._encoded(variable, records.decimal)
             for name, variable in self.programme.variables.items()

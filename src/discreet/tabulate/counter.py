@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,15 @@ class DenseGrid:
             self._cells, keys, inside, nodes.narrow, rows.narrow, narrow, nodes.wide, rows.wide, wide
         )
 
+    def finest(self) -> tuple[Sums, Sums]:
+        """The positions and sums of the finest cells that are not zero."""
+        here = np.flatnonzero(self._cells)
+        return here.astype(np.uint64), self._cells[here]
+
+    def add_cells(self, position: Sums, added: Sums) -> None:
+        """Add sums at different finest cells."""
+        self._cells[position.astype(np.int64)] += added
+
     def rolled_up(self) -> tuple[None, Sums]:
         """Roll up in place and return the grid."""
         cells, self._cells = self._cells, np.zeros(0, dtype=np.uint64)
@@ -95,6 +105,11 @@ class LargestDenseGrid(DenseGrid):
         counting.largest_in_cube(
             self._cells, added, nodes.narrow, rows.narrow, narrow, nodes.wide, rows.wide, wide
         )
+
+    def add_cells(self, position: Sums, added: Sums) -> None:
+        """Raise different finest cells to the given values."""
+        here = position.astype(np.int64)
+        self._cells[here] = np.maximum(self._cells[here], added)
 
     def rolled_up(self) -> tuple[None, Sums]:
         """Roll up in place and return the grid."""
@@ -140,10 +155,14 @@ class SparseGrid:
         if self._pending > max(_PENDING, 2 * len(self._pieces[0][0])):
             self._merge()
 
+    def finest(self) -> tuple[Sums, Sums]:
+        """The positions, ascending, and sums of the finest cells."""
+        self._merge()
+        return self._pieces[0]
+
     def rolled_up(self) -> tuple[NDArray[np.int64], Sums]:
         """Add the margins and sub-totals, axis by axis."""
-        self._merge()
-        position, sums = self._pieces[0]
+        position, sums = self.finest()
         for k, axis in enumerate(self._cube.axes):
             position, sums = counting.roll_up_sparse(
                 position, sums, self._cube.shape, k, axis.parents, self._largest
@@ -171,6 +190,8 @@ def largest_grid_for(cube: Cube, rows: AxisRows) -> DenseGrid | SparseGrid:
 
 
 _NARROW = 256
+_NO_ROWS: dict[str, int] = {}
+_Weights = tuple[DenseGrid | SparseGrid, DenseGrid | SparseGrid]  # sums, and the largest
 
 
 class CubeCounter:
@@ -238,12 +259,72 @@ class CubeCounter:
 
     def table(self, k: int) -> ConfidentialTable:
         """Roll up the k-th cube and return its table; its accumulators are then released."""
-        positions, cells = self._grids[k].rolled_up()
-        weights = self._weights[k]
-        if weights is None:
-            return ConfidentialTable(self._cubes[k], cells, positions)
-        sums, largest = (_beside(positions, grid) for grid in weights)
-        return ConfidentialTable(self._cubes[k], cells, positions, sums, largest)
+        return _table(self._cubes[k], self._grids[k], self._weights[k])
+
+    def finest(self, k: int) -> FinestCells:
+        """The finest cells of the k-th cube."""
+        return _finest(self._grids[k], self._weights[k])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FinestCells:
+    """The finest cells of a cube in some of the records: positions, ascending, accumulators and sums of weights."""
+
+    positions: Sums
+    cells: Sums
+    weights: Sums | None = None  # sums of weights, where the cube has a weight
+    largest: Sums | None = None  # the largest weight of each
+
+
+class CubeParts:
+    """One cube that is added up from the finest cells of parts of the records, in any order."""
+
+    def __init__(self, cube: Cube, grid: DenseGrid | SparseGrid, weights: _Weights | None) -> None:
+        self._cube, self._grid, self._weights = cube, grid, weights
+
+    @classmethod
+    def whole(cls, cube: Cube) -> CubeParts:
+        """For all cells of the cube, as a table needs them."""
+        rows = AxisRows(cube, _NO_ROWS, _NO_ROWS)
+        beside = (grid_for(cube, rows), largest_grid_for(cube, rows)) if cube.weight else None
+        return cls(cube, grid_for(cube, rows), beside)
+
+    @classmethod
+    def some(cls, cube: Cube) -> CubeParts:
+        """For some of its cells: memory grows with those that occur."""
+        rows = AxisRows(cube, _NO_ROWS, _NO_ROWS)
+        beside = (SparseGrid(cube, rows), SparseGrid(cube, rows, largest=True)) if cube.weight else None
+        return cls(cube, SparseGrid(cube, rows), beside)
+
+    def add(self, part: FinestCells) -> None:
+        """Add the cells of some records."""
+        self._grid.add_cells(part.positions.copy(), part.cells.copy())
+        if self._weights is not None and part.weights is not None and part.largest is not None:
+            for grid, values in zip(self._weights, (part.weights, part.largest), strict=True):
+                grid.add_cells(part.positions.copy(), values.copy())
+
+    def finest(self) -> FinestCells:
+        """The finest cells so far."""
+        return _finest(self._grid, self._weights)
+
+    def table(self) -> ConfidentialTable:
+        """The table with all margins."""
+        return _table(self._cube, self._grid, self._weights)
+
+
+def _finest(grid: DenseGrid | SparseGrid, weights: _Weights | None) -> FinestCells:
+    positions, cells = grid.finest()
+    if weights is None:
+        return FinestCells(positions, cells)
+    return FinestCells(positions, cells, *(_aligned(positions, *one.finest()) for one in weights))
+
+
+def _table(cube: Cube, grid: DenseGrid | SparseGrid, weights: _Weights | None) -> ConfidentialTable:
+    positions, cells = grid.rolled_up()
+    if weights is None:
+        return ConfidentialTable(cube, cells, positions)
+    sums, largest = (_beside(positions, one) for one in weights)
+    return ConfidentialTable(cube, cells, positions, sums, largest)
 
 
 def counted(cube: Cube, grid: DenseGrid | SparseGrid) -> ConfidentialTable:
@@ -269,8 +350,10 @@ def _added(block: EncodedRecords, base: Filter | None, count: str | None) -> Sum
 def _beside(positions: NDArray[np.int64] | None, weights: DenseGrid | SparseGrid) -> Sums:
     """The sums of weights of the same cells, or the largest; a cell whose weights are all zero has no entry."""
     where, sums = weights.rolled_up()
-    if positions is None or where is None:
-        return sums
+    return sums if positions is None or where is None else _aligned(positions, where, sums)
+
+
+def _aligned(positions: NDArray[Any], where: NDArray[Any], sums: Sums) -> Sums:
     aligned = np.zeros(len(positions), dtype=np.uint64)
     aligned[np.searchsorted(positions, where)] = sums
     return aligned

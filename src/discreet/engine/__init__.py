@@ -1,0 +1,1 @@
+"""Computing on Spark; nothing here imports pyspark before a session is requested."""

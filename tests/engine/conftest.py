@@ -1,0 +1,57 @@
+"""One Spark session for all tests of this package, where Java is found; a loud reason where it is not."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from discreet.engine.session import open_session
+from discreet.programme.engine import EngineKind, EngineRule
+
+NO_JAVA = "NO JAVA: Spark is not tested here; install a Java runtime, version 17 or newer (.ci/system-packages does)"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        terminalreporter.section("Spark", sep="!", red=True, bold=True)
+        terminalreporter.line(NO_JAVA)
+
+
+def require_java() -> None:
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        pytest.skip(NO_JAVA)
+
+
+@pytest.fixture(scope="session")
+def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("spark")
+
+
+@pytest.fixture(scope="session")
+def spark(spark_folder: Path) -> Iterator[object]:
+    """A session with two cores, its catalog and its logs in a folder of the tests."""
+    require_java()
+    (spark_folder / "events").mkdir()
+    (spark_folder / "view").mkdir()
+    settings = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.warehouse.dir": (spark_folder / "warehouse").as_uri(),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": (spark_folder / "events").as_uri(),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # a second file system of Hadoop, with a scheme of its own, over a folder
+        "spark.hadoop.fs.viewfs.mounttable.census.link./data": (spark_folder / "view").as_uri(),
+        # the same with the scheme of an object store
+        "spark.hadoop.fs.s3a.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
+        "spark.hadoop.fs.viewfs.overload.scheme.target.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
+        "spark.hadoop.fs.viewfs.mounttable.bucket.link./data": (spark_folder / "view").as_uri(),
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={spark_folder / 'derby'}",
+    }
+    with open_session(EngineRule(EngineKind.SPARK, settings, 300)) as session:
+        yield session

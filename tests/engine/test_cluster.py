@@ -1,0 +1,187 @@
+"""A cluster with a master and two executors: the same bytes when executors or the driver are killed; nothing leaks."""
+
+import base64
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.io.secret import make_secret
+from discreet.maths.cells.keys import derive
+from discreet.release.verify import verify
+from tests.engine.conftest import require_java
+from tests.engine.small_town import divide, make_town, persons
+from tests.engine.standalone_cluster import Cluster, running_cluster
+from tests.pipeline.conftest import contents
+from tests.waiting import PATIENCE, until
+
+ENGINE = """
+[engine]
+kind = "spark"
+master = "{master}"
+shuffle_partitions = 3
+memory = {{ driver = "512m", executor = "512m" }}
+wait = 300
+spark.driver.host = "127.0.0.1"
+spark.driver.bindAddress = "127.0.0.1"
+spark.eventLog.enabled = true
+spark.eventLog.compress = false
+spark.eventLog.rolling.enabled = false
+spark.eventLog.dir = "{events}"
+"""
+JOB = "SparkListenerJobStart"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    require_java()
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+class Office:
+    """A programme for a cluster and its embedded twin, a secret, and runs of the command."""
+
+    def __init__(
+        self, folder: Path, cluster: Cluster, more: str = "", table: pa.Table | None = None, parts: int = 7
+    ) -> None:
+        self.folder, self.events = folder, folder / "events"
+        self.events.mkdir(parents=True)
+        self.twin = make_town(folder)
+        engine = ENGINE.format(master=cluster.master, events=self.events.as_uri())
+        self.programme = folder / "cluster.toml"
+        name = '[release]\nname = "town"\n'
+        self.twin.write_text(self.twin.read_text() + name)
+        self.programme.write_text(self.twin.read_text() + engine + more)
+        divide(persons() if table is None else table, folder, parts, empty=True)
+        self.secret = folder / "office.key"
+        make_secret(self.secret)
+
+    def command(self, programme: Path, out: Path, secret: Path | None = None) -> list[str]:
+        given = [
+            sys.executable,
+            "-m",
+            "discreet",
+            "protect",
+            programme,
+            "--secret",
+            secret or self.secret,
+            "--out",
+            out,
+        ]
+        return [str(one) for one in (*given, "--quiet")]
+
+    def start(self, out: Path, secret: Path | None = None) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(self.programme, out, secret),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, programme: Path, out: Path, secret: Path | None = None) -> dict[str, bytes]:
+        given = self.command(programme, out, secret)
+        ran = subprocess.run(given, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert ran.returncode == 0, ran.stderr
+        return contents(out)
+
+    def jobs(self) -> int:
+        """How many jobs the runs of this office have begun so far, by their event logs."""
+        return sum(path.read_text(errors="ignore").count(f'"{JOB}"') for path in self.events.iterdir())
+
+
+def test_executors_killed_in_every_job_change_no_byte_and_nothing_leaks(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    office = Office(tmp_path / "office", cluster)
+    wanted = office.run(office.twin, tmp_path / "embedded")
+    out = tmp_path / "release"
+    running = office.start(out)
+    killed: set[int] = set()
+    seen = 1  # the first job asks executors what they have installed
+    while running.poll() is None:
+        until(lambda before=seen: office.jobs() > before or running.poll() is not None)  # type: ignore[misc]
+        if running.poll() is None:
+            seen = office.jobs()
+            killed.add(cluster.kill_an_executor(seen))
+    _, wrong = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 0, wrong
+    assert len(killed) >= 3
+    assert contents(out) == wanted
+    assert verify(out).passed
+    _require_no_leak(office, cluster)
+
+
+def _require_no_leak(office: Office, cluster: Cluster) -> None:
+    """Neither the secret, a key that follows from it, nor the id of a record is in any log of Spark."""
+    secret = office.secret.read_bytes().strip()
+    raw = bytes.fromhex(secret.decode()) if re.fullmatch(rb"[0-9a-f]{64}", secret) else secret
+    keys = [raw, *(derive(raw, name) for name in ("manifest", "record-key/persons", "fingerprint"))]
+    forms = [form for key in keys for form in (key, key.hex().encode(), base64.b64encode(key))]
+    logs = [path for path in (*office.events.rglob("*"), *cluster.folder.rglob("*")) if path.is_file()]
+    texts = [path for path in logs if path.suffix in ("", ".log") or path.name in ("stderr", "stdout")]
+    assert len(texts) > 4
+    for path in texts:
+        content = path.read_bytes()
+        assert not any(form in content for form in (*forms, secret)), path
+        assert re.search(rb"\bP00\d{3}\b", content) is None, path
+
+
+@pytest.mark.long
+def test_a_killed_driver_leaves_the_old_release_and_the_next_run_makes_the_new_one(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    office = Office(tmp_path / "office", cluster)
+    other = tmp_path / "other.key"
+    make_secret(other)
+    wanted = office.run(office.twin, tmp_path / "embedded")
+    out = tmp_path / "release"
+    old = office.run(office.twin, out, other)
+    running = office.start(out)
+    until(lambda: office.jobs() >= 3 or running.poll() is not None)
+    os.kill(running.pid, signal.SIGKILL)
+    running.communicate()
+    assert running.returncode == -signal.SIGKILL
+    assert contents(out) == old
+    until(lambda: not cluster.executors())  # Spark's Java ends with its driver
+    assert office.run(office.programme, out) == wanted
+
+
+@pytest.mark.long
+def test_too_little_memory_names_the_setting(cluster: Cluster, tmp_path: Path) -> None:
+    office = Office(tmp_path / "office", cluster, 'spark.executor.pyspark.memory = "64m"\n')
+    out = tmp_path / "release"
+    running = office.start(out)
+    _, wrong = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 2, wrong
+    lines = [line for line in wrong.splitlines() if "memory" in line]
+    assert any("spark.executor.memoryOverhead" in line for line in lines), wrong
+    assert "Traceback" not in wrong
+    assert not out.exists()
+
+
+@pytest.mark.long
+def test_thousands_of_small_files_one_huge_file_and_half_the_people_in_one_place(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(3)
+    town = persons(skewed=True)
+    many = pa.concat_tables([town] * 500)
+    ids = pa.array([f"Q{k:07}" for k in range(len(many))])
+    many = many.set_column(0, "pid", ids).take(pa.array(random.permutation(len(many))))
+    secret = tmp_path / "one.key"
+    make_secret(secret)
+    found = []
+    for parts, name in ((1, "huge"), (3000, "small")):
+        office = Office(tmp_path / name, cluster, table=many, parts=parts)
+        made = office.run(office.programme, tmp_path / f"{name} release", secret)
+        found.append({place: content for place, content in made.items() if place.endswith(".parquet")})
+    assert found[0] == found[1]
+    assert found[0]

@@ -1,0 +1,324 @@
+"""One set of tests for every engine: the same release, byte by byte, however the records are divided."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.audit.audit import MEASURES
+from discreet.audit.case import recognise
+from discreet.engine.spark import SparkEngine
+from discreet.errors import GateBroken, Mistakes
+from discreet.io.register import Register
+from discreet.io.serialize import json_text
+from discreet.pipeline.audit import audit_release
+from discreet.pipeline.check import check_data
+from discreet.pipeline.protect import Protected, protect
+from discreet.pipeline.swap import write_swap
+from discreet.programme.programme import load_programme
+from discreet.release.reader import open_release
+from discreet.release.verify import verify
+from discreet.run.run import Engine
+from tests.engine.small_town import CELL_KEY, CUBES, divide, make_town, persons
+from tests.pipeline.conftest import NOON, SECRET, contents
+from tests.pipeline.small_country import NOISE, make_country
+
+Case = Callable[[Path], Path]  # folder -> programme file
+EVERY_FORMAT = (
+    '[release]\nformats = ["parquet", "csv", "sdmx-csv", "json-stat", "px", "xlsx"]\nlevels = "split"\n'
+)
+GEOMETRIC = (
+    '[noise]\nkind = "geometric"\nepsilon = 20\nlargest_weight = 4\nallow_weak = true\nsnapshot = "s"\n'
+)
+GAUSSIAN = (
+    '[noise]\nkind = "discrete-gaussian"\nrho = 4\ndelta = 1e-9\nlargest_weight = 4\nallow_weak = true\n'
+    'snapshot = "s"\n'
+)
+SWAP = """
+[swap]
+k = 3
+risk = ["AGE", "SEX"]
+similar = [[{ composition = [] }]]
+rate = 0.2
+"""
+UNWEIGHTED = CUBES.partition('[[cubes]]\nid = "weighted"')[0]
+
+
+@pytest.fixture(scope="module", params=["embedded", "spark"])
+def engine(request: pytest.FixtureRequest) -> Engine | None:
+    """Where a release is computed; the embedded engine is compared with itself on more threads."""
+    return None if request.param == "embedded" else SparkEngine(request.getfixturevalue("spark"))
+
+
+def made(programme: Path, out: Path, engine: Engine | None, threads: int = 1) -> Protected:
+    """Protect; the snapshot of a programme is in one register for all engines."""
+    register = programme.with_name(f"{crc32(SECRET)}.register")
+    return protect(
+        load_programme(programme),
+        SECRET,
+        out,
+        out.with_name(f"{out.name}.private.json"),
+        clock=lambda: NOON,
+        threads=threads,
+        register=Register.of(register, SECRET),
+        engine=engine,
+    )
+
+
+class References:
+    """The release of each case by the embedded engine on one thread, made once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._found: dict[str, tuple[Path, dict[str, bytes], str]] = {}
+
+    def of(self, name: str, write: Case) -> tuple[Path, dict[str, bytes], str]:
+        """The programme, the files of its release, and the private manifest."""
+        if name not in self._found:
+            programme = write(self._folder / name)
+            out = self._folder / f"{name} release"
+            made(programme, out, None)
+            private = out.with_name(f"{out.name}.private.json").read_text()
+            self._found[name] = programme, contents(out), private
+        return self._found[name]
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> References:
+    return References(tmp_path_factory.mktemp("references"))
+
+
+def town(noise: str = CELL_KEY, cubes: str = CUBES, more: str = "", parts: int = 3) -> Case:
+    def write(folder: Path) -> Path:
+        programme = make_town(folder, noise, cubes, more)
+        divide(persons(), folder, parts, empty=True)
+        return programme
+
+    return write
+
+
+def ready_made(folder: Path) -> Path:
+    """Counts that another office has tabulated, beside cubes of records."""
+    counts = pa.table(
+        {
+            "SEX": ["F", "F", "M", "M"],
+            "WORK": ["E", "N", "E", "N"],
+            "count": [5, 7, 11, 2],
+            "key": [9, 8, 7, 2**31],
+        }
+    )
+    cube = '[[cubes]]\nid = "given"\naxes = ["SEX", "WORK"]\ncounts = { file = "given.parquet" }\n'
+    programme = town(cubes=UNWEIGHTED + cube)(folder)
+    pq.write_table(counts, folder / "given.parquet")
+    return programme
+
+
+def country(folder: Path) -> Path:
+    return make_country(folder, NOISE.replace('rho = "1/2"', 'rho = "1/2"\nsnapshot = "s"'))
+
+
+def random_town(seed: int) -> Case:
+    """A programme of random cubes: axes, bases, flags and weights."""
+    random = np.random.default_rng(seed)
+    cubes = []
+    for k in range(5):
+        axes = random.permutation(["GEO.H", "GEO.L", "SEX", "AGE", "WORK"]).tolist()
+        chosen = [axis for axis in axes if axis != "GEO.L" or "GEO.H" not in axes[:3]][
+            : random.integers(1, 4)
+        ]
+        if {"GEO.L", "GEO.H"} <= set(chosen):
+            chosen.remove("GEO.L")
+        lines = [f'[[cubes]]\nid = "c{k}"\naxes = {json.dumps(chosen)}']
+        if random.random() < 0.4:
+            lines.append('base = \'AGE in ("15-29", "30-49") or SEX == "F"\'')
+        if random.random() < 0.4:
+            lines.append('count = "commutes"')
+        elif random.random() < 0.5:
+            lines.append('weight = "factor"')
+        cubes.append("\n".join(lines))
+    return town(cubes="\n" + "\n".join(cubes) + "\n", parts=int(random.integers(1, 6)))
+
+
+CASES = {
+    "cell keys, every format": town(more=EVERY_FORMAT),
+    "geometric": town(GEOMETRIC),
+    "gaussian": town(GAUSSIAN),
+    "consistent": town(CELL_KEY, UNWEIGHTED, "[release]\nconsistent = true\n"),
+    "consistent with a guarantee": town(GEOMETRIC, UNWEIGHTED, "[release]\nconsistent = true\n"),
+    "hierarchical": country,
+    "swapped": town(more=SWAP),
+    "ready-made": ready_made,
+    "random 1": random_town(1),
+    "random 2": random_town(2),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_release_has_the_same_bytes(
+    name: str, references: References, engine: Engine | None, tmp_path: Path
+) -> None:
+    programme, files, private = references.of(name, CASES[name])
+    made(programme, tmp_path / "release", engine, threads=3)
+    assert contents(tmp_path / "release") == files
+    assert (tmp_path / "release.private.json").read_text() == private
+    assert verify(tmp_path / "release").passed or name == "ready-made"  # its totals are of other persons
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+TOGETHER = CASES["cell keys, every format"]
+
+
+def values(files: dict[str, bytes]) -> dict[str, bytes]:
+    """All files but the manifest, whose digest of the inputs depends on how records are written."""
+    return {name: held for name, held in files.items() if name != "manifest.json"}
+
+
+DIVISIONS: dict[str, Callable[[Path], None]] = {
+    "one file": lambda folder: divide(persons(), folder, 1),
+    "17 files and empty ones": lambda folder: divide(persons(), folder, 17, empty=True),
+    "another order": lambda folder: divide(shuffled(persons()), folder, 4),
+}
+
+
+def shuffled(table: pa.Table) -> pa.Table:
+    return table.take(pa.array(np.random.default_rng(5).permutation(len(table))))
+
+
+@pytest.mark.parametrize("division", DIVISIONS)
+def test_neither_files_nor_their_order_change_a_value(
+    division: str, references: References, engine: Engine | None, tmp_path: Path
+) -> None:
+    _, files, _ = references.of("plain", town())
+    programme = make_town(tmp_path / "plain")  # the release is named after the folder
+    DIVISIONS[division](tmp_path / "plain")
+    made(programme, tmp_path / "release", engine)
+    assert values(contents(tmp_path / "release")) == values(files)
+
+
+def test_a_quarter_with_most_persons_is_no_exception(
+    references: References, engine: Engine | None, tmp_path: Path
+) -> None:
+    def skewed(folder: Path) -> Path:
+        programme = make_town(folder)
+        divide(persons(skewed=True), folder, 5)
+        return programme
+
+    programme, files, _ = references.of("skewed", skewed)
+    made(programme, tmp_path / "release", engine)
+    assert contents(tmp_path / "release") == files
+
+
+def test_cells_are_the_same_in_parts_of_any_size(
+    references: References, engine: Engine | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of a few positions, rows of a few cells, several passes over the records."""
+    programme, files, _ = references.of("plain", town())
+    monkeypatch.setattr("discreet.engine.spark.CELLS_AT_ONCE", 300)
+    made(programme, tmp_path / "release", engine)
+    assert contents(tmp_path / "release") == files
+
+
+def broken() -> dict[str, Callable[[pa.Table], pa.Table]]:
+    def put(name: str, at: int, value: object) -> Callable[[pa.Table], pa.Table]:
+        def change(table: pa.Table) -> pa.Table:
+            column = table[name].to_pylist()
+            column[at] = value
+            index = table.schema.get_field_index(name)
+            return table.set_column(index, name, pa.array(column, table.schema.field(name).type))
+
+        return change
+
+    def several(table: pa.Table) -> pa.Table:
+        for name, at, value in (
+            ("sex", 500, "X"),
+            ("sex", 3, "Z"),
+            ("factor", 10, -1.0),
+            ("pid", 599, "P00000"),
+            ("work", 301, "Q"),
+        ):
+            table = put(name, at, value)(table)
+        return table
+
+    def against_the_rule(table: pa.Table) -> pa.Table:
+        young = table.filter(pc.less(table["age"], 15)).slice(0, 1)
+        number = int(young["pid"][0].as_py()[1:])
+        return put("work", number, "E")(table)
+
+    return {
+        "several": several,
+        "a structural zero": against_the_rule,
+        "an age below the first band": put("age", 400, -3),
+        "a place that does not nest": put("district", 599, "A"),
+        "no id": put("pid", 77, None),
+        "no records": lambda table: table.slice(0, 0),
+        "a missing column": lambda table: table.drop_columns(["sex"]),
+    }
+
+
+@pytest.mark.parametrize("name", broken())
+def test_mistakes_in_records_are_the_same_lines(
+    name: str, references: References, engine: Engine | None, tmp_path: Path
+) -> None:
+    programme = make_town(tmp_path / "town")
+    divide(broken()[name](persons()), tmp_path / "town", 4)
+    with pytest.raises(Mistakes) as alone:
+        made(programme, tmp_path / "reference", None)
+    with pytest.raises(Mistakes) as raised:
+        made(programme, tmp_path / "release", engine, threads=3)
+    assert str(raised.value) == str(alone.value)
+    assert not (tmp_path / "release").exists()
+    loaded = load_programme(programme)
+    assert check_data(loaded, engine=engine) == check_data(loaded)
+    assert [path for path in tmp_path.rglob(".*") if not path.name.endswith(".lock")] == []
+
+
+def test_a_damaged_file_is_named(engine: Engine | None, tmp_path: Path) -> None:
+    programme = make_town(tmp_path / "town")
+    divide(persons(), tmp_path / "town", 3)
+    path = tmp_path / "town" / "persons" / "001.parquet"
+    content = bytearray(path.read_bytes())
+    content[4:200] = bytes(196)
+    path.write_bytes(content)
+    with pytest.raises(Mistakes, match=r"001\.parquet.*damaged"):
+        made(programme, tmp_path / "release", engine)
+
+
+def test_swapped_microdata_have_the_same_bytes(
+    references: References, engine: Engine | None, tmp_path: Path
+) -> None:
+    programme, _, _ = references.of("swapped", CASES["swapped"])
+    loaded = load_programme(programme)
+    one = write_swap(loaded, SECRET, tmp_path / "one", tmp_path / "one private")
+    two = write_swap(loaded, SECRET, tmp_path / "two", tmp_path / "two private", 2, engine=engine)
+    assert contents(one.microdata) == contents(two.microdata)
+    assert contents(one.private)["log.parquet"] == contents(two.private)["log.parquet"]
+    assert one.records == two.records
+
+
+def test_an_audit_finds_the_same(references: References, engine: Engine | None, tmp_path: Path) -> None:
+    programme, _, _ = references.of("swapped", CASES["swapped"])
+    made(programme, tmp_path / "release", None)
+    release, loaded = open_release(tmp_path / "release"), load_programme(programme)
+    without = set(MEASURES) - {"averaging", "disclosure", "utility"}
+    found = [
+        audit_release(recognise(loaded, SECRET, release, engine=one), release, without, None, None, tmp_path)
+        for one in (None, engine)
+    ]
+    assert json_text(found[0]) == json_text(found[1])
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_gates_are_judged_alike(references: References, engine: Engine | None, tmp_path: Path) -> None:
+    programme = town(more="[gates]\ntrue_uniques = 0.001\n")(tmp_path / "town")
+    with pytest.raises(GateBroken) as alone:
+        made(programme, tmp_path / "reference", None)
+    with pytest.raises(GateBroken) as raised:
+        made(programme, tmp_path / "release", engine)
+    assert str(raised.value) == str(alone.value)
+    assert not (tmp_path / "release").exists()

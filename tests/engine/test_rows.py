@@ -1,0 +1,143 @@
+"""What leaves a task: cells of parts of the records add up, and files are divided among tasks in their order."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.engine import rows
+from discreet.engine.rows import (
+    Kind,
+    packed,
+    part_size,
+    row_of,
+    rows_of_cells,
+    rows_of_ids,
+    rows_of_whole,
+    unpacked,
+)
+from discreet.engine.spark import TASK_BYTES, divided, finishing_tasks
+from discreet.errors import DatabaseUnavailable, Mistakes, Problem
+from discreet.io.files import FilePart
+from discreet.programme.cube import Cube
+from discreet.programme.programme import load_programme
+from discreet.tabulate.counter import CubeParts, FinestCells
+from tests.engine.small_town import divide, make_town, persons
+
+
+@pytest.fixture(scope="module")
+def cubes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Cube]:
+    folder = tmp_path_factory.mktemp("town")
+    programme = make_town(folder)
+    divide(persons(), folder, 1)
+    return {cube.id: cube for cube in load_programme(programme).cubes}
+
+
+def random_cells(cube: Cube, seed: int) -> FinestCells:
+    random = np.random.default_rng(seed)
+    finest = np.ones(cube.size, dtype=bool)
+    for k, axis in enumerate(cube.axes):
+        finest &= axis.finest[cube.nodes(np.arange(cube.size), k)]
+    some = np.flatnonzero(finest & (random.random(cube.size) < 0.4)).astype(np.uint64)
+    cells = random.integers(1, 2**63, len(some), dtype=np.uint64)
+    if not cube.weight:
+        return FinestCells(some, cells)
+    weights = random.integers(1, 10**6, len(some), dtype=np.uint64)
+    return FinestCells(some, cells, weights * np.uint64(3), weights)
+
+
+@pytest.mark.parametrize("name", ["places", "weighted"])
+@given(seed=st.integers(0, 10**6), parts=st.integers(1, 5), targets=st.integers(1, 9))
+def test_parts_add_up_whatever_their_number(
+    cubes: dict[str, Cube], name: str, seed: int, parts: int, targets: int
+) -> None:
+    cube = cubes[name]
+    found = [random_cells(cube, seed + k) for k in range(parts)]
+    whole = CubeParts.whole(cube)
+    for one in found:
+        whole.add(one)
+    table = whole.table()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "SMALLEST_PART", 7)
+        patch.setattr(rows, "CELLS", 5)
+        sent = [row for one in found for row in rows_of_cells(3, cube, one, targets)]
+        by_target: dict[int, CubeParts] = {}
+        position_of: dict[int, int] = {}
+        size = part_size(cube, targets)
+        for row in unpacked(packed(sent)):
+            assert row.number == 3
+            for position in row.cells.positions.tolist():
+                assert position_of.setdefault(position // size, row.target) == row.target
+            by_target.setdefault(row.target, CubeParts.some(cube)).add(row.cells)
+        again = CubeParts.whole(cube)
+        for part in by_target.values():
+            for row in unpacked(packed(rows_of_whole(3, part.finest(), 1))):
+                again.add(row.cells)
+    other = again.table()
+    assert (other.cells == table.cells).all()
+    if cube.weight:
+        assert np.array_equal(np.asarray(other.weights), np.asarray(table.weights))
+        assert np.array_equal(np.asarray(other.largest), np.asarray(table.largest))
+
+
+def test_a_cube_without_records_has_a_row(cubes: dict[str, Cube]) -> None:
+    none = np.empty(0, dtype=np.uint64)
+    (row,) = unpacked(packed(rows_of_cells(0, cubes["places"], FinestCells(none, none), 4)))
+    assert len(row.cells.positions) == 0
+    assert len(list(rows_of_whole(0, row.cells, 0))) == 1
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=60), st.integers(1, 7))
+def test_equal_ids_meet(ids: list[int], targets: int) -> None:
+    found: dict[int, set[int]] = {}
+    total = 0
+    for row in unpacked(packed(rows_of_ids(np.array(ids, dtype=np.uint64), targets))):
+        assert row.kind is Kind.IDS
+        assert 0 <= row.target < targets
+        total += len(row.ids)
+        found.setdefault(row.target, set()).update(row.ids.tolist())
+    assert total == len(ids)
+    assert set().union(*found.values()) == set(ids)
+    assert sum(map(len, found.values())) == len(set(ids))
+
+
+def test_errors_of_tasks_are_the_same_on_the_driver() -> None:
+    problems = (Problem("a", "b", "c", "d"), Problem("e", "f", "g", "h"))
+    (row,) = unpacked(packed([row_of(Kind.RAISED, 2, Mistakes(problems))]))
+    assert row.object.problems == problems
+    (row,) = unpacked(packed([row_of(Kind.RAISED, 2, DatabaseUnavailable(problems[0]))]))
+    assert row.object.problem == problems[0]
+
+
+@given(st.lists(st.integers(0, 10**9), max_size=300), st.integers(1, 16))
+def test_files_are_divided_in_their_order(sizes: list[int], parallel: int) -> None:
+    parts = [FilePart(Path(f"{k}"), 0, 1, size) for k, size in enumerate(sizes)]
+    found = divided(parts, parallel)
+    assert [part for one in found for part in one] == parts
+    assert 1 <= len(found) <= max(1, len(parts))
+    largest = max(sizes, default=0)
+    for one in found:
+        assert sum(part.size for part in one) <= 2 * (max(TASK_BYTES, largest) + largest)
+
+
+def test_ten_thousand_small_files_are_few_tasks() -> None:
+    parts = [FilePart(Path(f"{k}"), 0, 1, 10_000) for k in range(10_000)]
+    assert [len(one) for one in divided(parts, 8)] == [1250] * 8
+
+
+def test_one_huge_file_is_many_tasks() -> None:
+    parts = [FilePart(Path("one"), k, k + 1, TASK_BYTES // 2) for k in range(200)]
+    assert [(one.first, one.last) for (one,) in divided(parts, 8)] == [(2 * k, 2 * k + 2) for k in range(100)]
+
+
+def test_small_cubes_share_a_task_and_large_ones_do_not(
+    cubes: dict[str, Cube], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = list(cubes.values())
+    assert finishing_tasks(few, 8) == [0, 1, 2]
+    assert finishing_tasks(few * 4, 4) == [k // 3 for k in range(12)]
+    monkeypatch.setattr("discreet.engine.spark.TOGETHER", 1)
+    assert finishing_tasks(few * 4, 4) == list(range(12))
+    assert finishing_tasks([], 4) == []

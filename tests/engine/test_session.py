@@ -1,0 +1,206 @@
+"""Opening a session: what is missing is reported in one line, and executors must run the same code."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import discreet
+from discreet.engine import session as opened
+from discreet.engine.failures import explained, failures
+from discreet.engine.session import Installed, checked_session, open_session, require_master, require_spark
+from discreet.errors import Mistakes
+from discreet.programme.engine import EngineKind, EngineRule
+
+
+def fake_java(folder: Path, version: str) -> Path:
+    """A program that answers ``-version`` as that version of Java does."""
+    (folder / "bin").mkdir(parents=True)
+    java = folder / "bin" / "java"
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2024-01-16' >&2\n")
+    java.chmod(0o755)
+    return folder
+
+
+def test_no_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        Mistakes, match=r"^Spark: engine\.kind: no Java on this machine; install .* 17 or newer"
+    ):
+        require_spark()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(Mistakes, match="no Java in JAVA_HOME"):
+        require_spark()
+
+
+@pytest.mark.parametrize(("version", "number"), [("1.8.0_392", "8"), ("11.0.22", "11"), ("16", "16")])
+def test_an_old_java_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, number: str
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "jdk", version)))
+    with pytest.raises(
+        Mistakes, match=rf"bin/java is Java {number}, and 17 or newer is required; .*JAVA_HOME"
+    ):
+        require_spark()
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "21", "25-ea"])
+def test_a_new_java_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "jdk", version)))
+    require_spark()
+
+
+def test_an_absent_pyspark_is_reported_and_is_imported_by_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "pyspark.py").write_text("raise ImportError('absent')\n")
+    asked = "import discreet.cli.protect, discreet.engine.session as s\ns.require_spark()"
+    source = str(Path(discreet.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), source])}
+    ran = subprocess.run(
+        [sys.executable, "-c", asked], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.stderr.splitlines()[-1].endswith(
+        "Spark: engine.kind: pyspark is not installed; pip install 'discreet[spark]'"
+    )
+
+
+def test_a_master_that_does_not_answer_is_reported_at_once() -> None:
+    with pytest.raises(
+        Mistakes, match=r"engine\.master: spark://127\.0\.0\.1:1 does not answer; start the cluster"
+    ):
+        require_master("spark://127.0.0.1:1")
+    require_master("local[2]")
+    require_master("yarn")
+
+
+def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(Mistakes, match="Spark Connect is not supported; use a classic session"):
+        checked_session(remote)
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setattr(opened, "require_spark", lambda: None)
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host")
+    with pytest.raises(Mistakes, match="SPARK_REMOTE is set"), open_session(EngineRule(EngineKind.SPARK)):
+        pass
+
+
+def test_the_same_package_has_the_same_digest_in_an_archive(tmp_path: Path) -> None:
+    """A package that is shipped as a zip file is recognised; one changed byte is not."""
+    package = Path(discreet.__file__).parent
+    archive = tmp_path / "discreet.zip"
+    with zipfile.ZipFile(archive, "w") as zipped:
+        for path in sorted(package.rglob("*.py")):
+            zipped.write(path, path.relative_to(package.parent))
+    here = opened._here()
+    assert here.code
+    code = "import sys; sys.path.insert(0, sys.argv[1]); sys.path.insert(0, sys.argv[2])\n"
+    code += "from discreet.engine.session import _here; print(_here().code)"
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(package.parent), str(archive)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.strip() == here.code
+    copy = tmp_path / "copy" / "discreet"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "errors.py").write_text((copy / "errors.py").read_text() + "\n")
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(package.parent), str(copy.parent)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.strip() not in ("", here.code)
+
+
+def test_differences_of_executors_are_reported() -> None:
+    here = Installed("driver", "3.11.2", "aa", ("2.4", "0.68", "26.0"))
+    found = [
+        Installed("one", "3.11.2", "", ("2.4", "0.68", "26.0")),
+        Installed("two", "3.11.2", "bb", ("2.4", "0.68", "25.0")),
+        here,
+    ]
+    texts = [str(problem) for problem in opened._differences(here, found)]
+    assert [text.partition(";")[0] for text in texts] == [
+        "Spark: executors: no package discreet on one",
+        "Spark: executors: another version of discreet on two",
+        "Spark: executors: pyarrow 25.0 on executors, and 26.0 on the driver",
+    ]
+    assert list(opened._differences(here, [here])) == []
+
+
+def test_a_session_is_open_and_checked(spark: Any) -> None:
+    assert checked_session(spark) is spark
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.ui.enabled") == "false"
+    assert opened._asked(spark, 300) == [opened._here()]
+    with (
+        pytest.raises(Mistakes, match=r"has a Spark session already; pass it"),
+        open_session(EngineRule(EngineKind.SPARK)),
+    ):
+        pass
+
+
+def test_an_executor_with_other_code_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        opened, "_here", lambda: Installed("driver", "3", "other", opened._asked(spark, 300)[0].versions)
+    )
+    with pytest.raises(Mistakes, match=r"another version of discreet on .*; ship the package"):
+        checked_session(spark)
+
+
+def test_a_cluster_without_free_executors_is_not_waited_for_forever(spark: Any) -> None:
+    with pytest.raises(Mistakes, match=r"engine\.wait: no task was run within 0 seconds; .*engine\.wait"):
+        checked_session(spark, 0)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT * FROM nowhere.persons", "no table `nowhere`.`persons` in the catalog"),
+        ("SELEC 1", "a query that is not Spark SQL, near SELEC"),
+        ("SELECT age FROM range(3)", "no column age"),
+        ("SELECT * FROM parquet.`/no/such/folder`", "no such path file:/no/such/folder"),
+        ("SELECT raise_error('hunter2')", r"Spark failed \(USER_RAISED_EXCEPTION\)"),
+    ],
+)
+def test_errors_of_spark_become_one_line(
+    spark: Any, query: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Mistakes, match=rf"^here: key: {message}") as refused, failures("here", "key"):
+        spark.sql(query).collect()
+    assert "hunter2" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_an_error_of_a_task_is_not_quoted(spark: Any) -> None:
+    def fail(_: int) -> int:
+        raise ValueError("person 4711")
+
+    with pytest.raises(Mistakes) as refused, failures("here", "key"):
+        spark.sparkContext.parallelize([1], 1).map(fail).collect()
+    assert "4711" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [
+        (
+            "Job aborted: ExecutorLostFailure (executor 1 exited) java.lang.OutOfMemoryError: Java heap",
+            "memory.executor",
+        ),
+        ("ExecutorLostFailure: Command exited with code 52", "engine.memory.executor"),
+        ("Container killed by YARN for exceeding physical memory limits. 5.5 GB of 5.5 GB", "memoryOverhead"),
+        ("Python worker exited unexpectedly (crashed)", "spark.executor.memoryOverhead"),
+        ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate", "memoryOverhead"),
+    ],
+)
+def test_too_little_memory_names_the_setting(text: str, setting: str) -> None:
+    assert setting in str(explained(RuntimeError(text), "Spark", "executors"))
