@@ -200,6 +200,7 @@ def test_an_error_of_a_task_is_not_quoted(spark: Any) -> None:
         ("Container killed by YARN for exceeding physical memory limits. 5.5 GB of 5.5 GB", "memoryOverhead"),
         ("Python worker exited unexpectedly (crashed)", "spark.executor.memoryOverhead"),
         ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate", "memoryOverhead"),
+        ("ImportError: _multiarray_umath.so: failed to map segment from shared object", "memoryOverhead"),
     ],
 )
 def test_too_little_memory_names_the_setting(text: str, setting: str) -> None:

@@ -50,7 +50,8 @@ _KNOWN = (
         _MEMORY,
     ),
     _known(
-        r"MemoryError|exceeding (?:physical )?memory limits|exit(?:ed with|) (?:code|status):? ?137\b|OOMKilled",
+        r"MemoryError|failed to map segment|[Cc]annot allocate memory|bad_alloc|"
+        r"exceeding (?:physical )?memory limits|exit(?:ed with|) (?:code|status):? ?137\b|OOMKilled",
         "a Python worker of an executor had too little memory",
         "raise spark.executor.memoryOverhead (or spark.executor.pyspark.memory), or lower spark.executor.cores",
     ),
