@@ -42,7 +42,7 @@ test: $(VENV)/.installed-dev system docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist worksteal
 
 test-long: $(VENV)/.installed-dev
 	$(BIN)/pytest -q -m long
