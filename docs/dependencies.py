@@ -48,6 +48,7 @@ WHY = {
     "adbc-driver-sqlite": "reading records from SQLite",
     "psycopg": "ledger and store in PostgreSQL",
     "pyspark": "counting on a cluster",
+    "pandas": "which pyspark imports where columns are passed to Python",
     "furo": "the theme",
     "myst-parser": "Markdown for Sphinx",
     "sphinx": "the generator of the site",

@@ -138,6 +138,12 @@ def test_measures_find_the_same_in_parts_as_in_the_whole(seed: int) -> None:
     rule = UtilityRule(areas=("GEO",), by="SEX")
     one, other = to_json(utility(parts, truth, rule)), to_json(utility(whole, whole_truth, rule))
     assert alike(one["errors"]["original"]["total"], other["errors"]["original"]["total"])
+    for areas in (
+        one["areas"],
+        other["areas"],
+    ):  # a part has a breakdown of its own, and names its levels by it
+        for level in areas:
+            level.pop("level")
     assert alike(one["areas"], other["areas"])
     assert alike(one["additivity"], other["additivity"])
     few, all_of_it = judge(parts, truth), judge(whole, whole_truth)

@@ -21,7 +21,12 @@ NOT_RUN = {  # page -> the reasons that it gives, in order
     ],
     "docs/tutorial/index.md": ["installs packages"],
     "docs/how-to/move-to-spark.md": ["needs Java and installs packages", "needs Java"],
-    "docs/how-to/table-builder-behind-a-proxy.md": ["a configuration of nginx", "a unit of systemd"],
+    "docs/how-to/table-builder-behind-a-proxy.md": [
+        "a configuration of nginx",
+        "a unit of systemd",
+        "a configuration of Prometheus",
+    ],
+    "docs/how-to/run-in-a-container.md": ["needs podman or docker"] * 3,
 }
 
 

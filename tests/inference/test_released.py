@@ -138,5 +138,5 @@ def test_structural_zeros_of_the_programme_are_in_the_manifest_and_in_tables(tow
 
 
 def test_weighted_estimates_are_refused(town: Path) -> None:
-    with pytest.raises(Mistakes, match="weighted estimates; choose a cube of counts"):
+    with pytest.raises(Mistakes, match=r"weighted estimates, .* `discreet infer weighted`"):
         released_cube(town, "workers").cell()

@@ -322,7 +322,7 @@ def test_an_account_that_is_charged_by_another_run_meanwhile(
         steps.append("draw")
         raise AssertionError("drawn without a charge")
 
-    monkeypatch.setattr(pipeline, "data_problems", meanwhile)
+    monkeypatch.setattr(pipeline, "found_data_problems", meanwhile)
     monkeypatch.setattr(PrivateMechanism, "perturb", drawn)
     with pytest.raises(BudgetExceeded, match=r"of which epsilon 1\.5 is spent"):
         changed(office, noise="").publish("r")

@@ -278,7 +278,7 @@ MISTAKES = [
     ('"persons.parquet"', '"nope.parquet"', "population.persons: no file 'nope.parquet'"),
     ('"persons.parquet"', '"codelists/age.hrc"', "use files that all end in one of .parquet"),
     ('"persons.parquet"', "5", "population.persons: 5; write a table of keys and values"),
-    ('"persons.parquet"', "{ table = 'p' }", "neither a file nor a uri nor a query"),
+    ('"persons.parquet"', "{}", "neither a file nor a uri nor a query"),
     ('"persons.parquet"', "{ uri = 'postgresql://h/d' }", "a uri without a table or query"),
     (
         '"persons.parquet"',

@@ -331,7 +331,9 @@ def _opened(unit: Unit, key: str, parallel: int) -> tuple[Records, list[list[Fil
     if not isinstance(unit.source, FileSource):
         raise Mistakes(_unreadable(unit))
     records = open_source(unit.source, key)
-    return replace(records, read=tasks.unread), divided(tuple(file_parts(unit.source, key)), parallel)
+    return replace(records, read=tasks.unread, read_few=None), divided(
+        tuple(file_parts(unit.source, key)), parallel
+    )
 
 
 def finishing_tasks(cubes: Sequence[Cube], fewest: int) -> list[int]:

@@ -35,6 +35,7 @@ class LongForm:
     measures: Mapping[str, NDArray[np.float64]] = field(
         default_factory=dict
     )  # in addition to the value; nan is empty
+    has_level: bool = True
 
 
 CODES_AND_LABELS = LongForm()
@@ -45,7 +46,7 @@ def schema(dataset: Dataset, columns: LongForm = CODES_AND_LABELS) -> pa.Schema:
     texts = [name for axis in dataset.axes for name, _ in _axis_columns(axis, columns.texts)]
     fields = [
         *(pa.field(name, TEXT) for name in texts),
-        *([pa.field(LEVEL, TEXT)] if dataset.axes else []),
+        *([pa.field(LEVEL, TEXT)] if dataset.axes and columns.has_level else []),
         pa.field(VALUE, pa.from_numpy_dtype(dataset.values.dtype)),
         *(pa.field(name, pa.float64()) for name in columns.measures),
     ]
@@ -61,7 +62,7 @@ def batches(dataset: Dataset, columns: LongForm = CODES_AND_LABELS) -> Iterator[
     ]
     status = _dictionary(("", WITHHELD))
     levels = None
-    if dataset.axes:
+    if dataset.axes and columns.has_level:
         levels = _dictionary((dataset.level,) if dataset.level else dataset.levels.names)
     for start in range(0, len(dataset.values), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)

@@ -117,7 +117,7 @@ def open_parts(whole: Records, parts: Sequence[FilePart], key: str) -> Records:
             groups = range(part.first, part.last)
             yield from _read_parquet(part.path, whole.root, wanted, texts, key, groups)
 
-    return replace(whole, read=read)
+    return replace(whole, read=read, read_few=None)
 
 
 def digest_files(paths: Sequence[Path], key: bytes) -> str:

@@ -131,7 +131,7 @@ def losses(count: int, published: NDArray[np.int64], loss: Loss) -> Floats:
     return distances if loss is Loss.L1 else distances**2
 
 
-LARGEST_SUPPORT = 2**20  # values; a table of thresholds takes a minute then
+LARGEST_SUPPORT = 2**21  # values; a table of thresholds takes two minutes then
 REPORTED_BITS = 333  # infinite supports are reported down to a tail of 2^-333, about 1e-100
 
 

@@ -116,9 +116,9 @@ def require_form(query: Query, form: Format, layout: Layout) -> None:
 def _csv(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     dataset = dataset_of(answer, catalogue)
     if not layout.columns and not layout.title:
-        return bytes_of(
-            write_csv, dataset, with_ranges(long_form(dataset, layout, harmless), answer), layout.separator
-        )
+        columns = long_form(dataset, layout, harmless)
+        columns = columns if layout.is_bare else with_ranges(columns, answer)
+        return bytes_of(write_csv, dataset, columns, layout.separator)
     title: list[list[Cell]] = [[dataset.title]] if layout.title else []
     lines = (
         [harmless(cell) if isinstance(cell, str) else cell for cell in line]

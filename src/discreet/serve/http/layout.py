@@ -50,6 +50,7 @@ class Layout:
         False  # next to the percentages, where variables are in columns; the long form always has counts
     )
     link: str = ""  # the permanent link to the table
+    is_bare: bool = False  # codes or labels and the value only, as other servers' files have them
 
 
 def check(query: Query, layout: Layout) -> None:
@@ -102,7 +103,7 @@ def long_form(dataset: Dataset, layout: Layout, spelled: Callable[[str], str] | 
     """The columns of the long form: the percentage is next to its count."""
     share = layout.percent
     shares = {} if share is None else {share.heading: percentages(dataset, layout)}
-    return LongForm(layout.texts, spelled, shares)
+    return LongForm(layout.texts, spelled, shares, has_level=not layout.is_bare)
 
 
 def with_ranges(columns: LongForm, answer: Answer) -> LongForm:

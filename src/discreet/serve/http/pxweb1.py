@@ -172,7 +172,7 @@ def shape_of(query: Query, form: str) -> Shape:
         raise HttpProblem(400, message, kind="mistakes")
     names = [axis.variable for axis in query.axes]
     kind, texts = FORMS[wanted]
-    layout = Layout(columns=tuple(names[-1:]) if wanted in PIVOTED else (), texts=texts)
+    layout = Layout(columns=tuple(names[-1:]) if wanted in PIVOTED else (), texts=texts, is_bare=True)
     return Shape(kind, layout, placed([*names, CONTENTS], (), ()))
 
 
