@@ -5,7 +5,9 @@ import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -61,7 +63,13 @@ def clock() -> datetime:
     return datetime(2021, 5, 9, 12, tzinfo=UTC)
 
 
-def chosen(folder: Path, noise: str, neighbours: Neighbours) -> PrivateMechanism:
+@cache
+def chosen(noise: str, neighbours: Neighbours) -> PrivateMechanism:
+    with TemporaryDirectory() as folder:
+        return made_in(Path(folder), noise, neighbours)
+
+
+def made_in(folder: Path, noise: str, neighbours: Neighbours) -> PrivateMechanism:
     (folder / "sex.csv").write_text("code,parent,label\nf,,\nm,,\n")
     pq.write_table(
         pa.table({"pid": list(range(40)), "sex": ["f", "m", "m", "f"] * 10}), folder / "persons.parquet"
@@ -88,7 +96,7 @@ def neighbours(request: pytest.FixtureRequest) -> Neighbours:
 def test_every_account_pays_or_names_the_one_to_open(
     tmp_path: Path, account: str, noise: str, neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = chosen(tmp_path, noise, neighbours)
+    made = chosen(noise, neighbours)
     ledger = Ledger.create(tmp_path / "l.db", clock)
     terms = ledger.create_account("a", ACCOUNTS[account], neighbours, "person")
     if (account, noise) in WORKS:
@@ -135,7 +143,7 @@ def opened(message: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ledge
 
 @pytest.mark.parametrize(("account", "noise"), sorted(WORKS))
 def test_an_account_for_other_neighbours_is_refused(tmp_path: Path, account: str, noise: str) -> None:
-    made = chosen(tmp_path, noise, Neighbours.SUBSTITUTE)
+    made = chosen(noise, Neighbours.SUBSTITUTE)
     ledger = Ledger.create(tmp_path / "l.db", clock)
     terms = ledger.create_account("a", ACCOUNTS[account], Neighbours.ADD_REMOVE, "person")
     with pytest.raises(Mistakes, match="is for add-remove of a person, the noise for substitute") as refusal:
@@ -144,14 +152,14 @@ def test_an_account_for_other_neighbours_is_refused(tmp_path: Path, account: str
     assert "\n" not in str(refusal.value)
 
 
-def pure_losses(folder: Path) -> Iterator[EpsilonDelta]:
+def pure_losses() -> Iterator[EpsilonDelta]:
     for noise in ("geometric", "hellinger"):
-        loss = own_cost(chosen(folder, noise, Neighbours.ADD_REMOVE).certified())
+        loss = own_cost(chosen(noise, Neighbours.ADD_REMOVE).certified())
         assert isinstance(loss, EpsilonDelta)
         yield loss
 
 
-def test_noise_that_is_pure_on_paper_has_only_a_delta_of_arithmetic(tmp_path: Path) -> None:
+def test_noise_that_is_pure_on_paper_has_only_a_delta_of_arithmetic() -> None:
     """So small that a thousand releases stay within what a pure account allows, and above 0, because it is stated."""
-    for loss in pure_losses(tmp_path):
+    for loss in pure_losses():
         assert 0 < loss.delta < ARITHMETIC / 1000
