@@ -25,7 +25,7 @@ pinned_cells = 0
 true_uniques = 0.9
 true_attributes = 0.99
 posterior = { prior = 0.1, above = 0.99, share = 0.2, alone = false }
-reconstruction = { areas = 3, seconds = 5, reconstructed = 0.98, quasi = ["SEX"] }
+reconstruction = { areas = 2, seconds = 1, reconstructed = 0.98, quasi = ["SEX"] }
 """
 WEAK = '[noise]\nallow_weak = true\nkind = "cell-key"\nV = 0.05\nD = 1\n'
 NARROW = '[noise]\nkind = "cell-key"\nV = 0.6\nD = 1\n'

@@ -97,6 +97,7 @@ class Office:
         return sum(path.read_text(errors="ignore").count(f'"{JOB}"') for path in self.events.iterdir())
 
 
+@pytest.mark.long
 def test_executors_killed_in_every_job_change_no_byte_and_nothing_leaks(
     cluster: Cluster, tmp_path: Path
 ) -> None:
