@@ -411,14 +411,14 @@ def test_an_audit_measures_errors_and_attacks_the_measurements(country: Path) ->
     assert found.utility is not None
     assert found.hierarchy is not None
     rows = {(row.cube, row.crosstab): row for row in found.hierarchy.accuracy}
-    assert rows["tracts", "GEO:1"].counts == 0
-    assert rows["tracts", "GEO:3"].counts > 0
-    assert 0.85 < rows["blocks", "AGE:2 x GEO:4 x MAR:1"].coverage <= 1
+    assert rows["tracts", "GEO.STATE"].counts == 0
+    assert rows["tracts", "GEO.TRACT"].counts > 0
+    assert 0.85 < rows["blocks", "AGE.M x GEO.BLOCK x MAR"].coverage <= 1
     detailed = [one for one in found.hierarchy.adversary if one.query == "detailed"]
     assert detailed
     assert all(one.targets > 0 and 0.4 < one.mean_posterior < 0.6 for one in detailed)
     assert found.hierarchy.not_possible["averaging"]
-    row = rows["blocks", "AGE:2 x GEO:4 x MAR:1"]
+    row = rows["blocks", "AGE.M x GEO.BLOCK x MAR"]
     assert abs(row.recovered - row.recovery) < 0.1
     fits = found.hierarchy.fits
     assert fits is not None

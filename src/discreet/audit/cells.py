@@ -58,6 +58,10 @@ class OwnedTable:
         (axis,) = (one for one in self.cube.axes if one.variable == variable)
         return axis.levels[depth - 1]
 
+    def crosstab_name(self, crosstab: int) -> str:
+        """What a cross-tabulation is called: GEO.COUNTY x SEX."""
+        return self.cube.level_name(self.crosstabs[crosstab].depths)
+
     def signature(self, crosstab: int) -> Signature:
         """The signature of a cross-tabulation in the whole release."""
         return self.universe.signature(self.levels(crosstab))

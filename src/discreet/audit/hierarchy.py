@@ -17,7 +17,7 @@ from discreet.formats.dataset import VALUE
 from discreet.hierarchy.cubes import read_bounds
 from discreet.hierarchy.integers import limits_of
 from discreet.hierarchy.mechanism import HierarchicalMechanism
-from discreet.programme.cube import Cube, crossed
+from discreet.programme.cube import Cube
 from discreet.programme.hierarchical import Output
 from discreet.release.hierarchy import ERROR, ESTIMATE, LOWER, UPPER, PublishedHierarchy
 
@@ -128,7 +128,7 @@ class _Errors:
             inside = (self._lower[here] <= true) & (true <= self._upper[here])
             yield Accuracy(
                 self._cube.id,
-                crossed(self._cube.signature(depths).levels),
+                self._cube.level_name(depths),
                 self._level(depths),
                 int(here.sum()),
                 float(np.abs(self._value[here] - true).mean()),

@@ -14,7 +14,6 @@ import numpy as np
 
 from discreet.audit.cells import Reader, located_crosstabs
 from discreet.audit.evidence import Published, Truth
-from discreet.programme.cube import crossed
 
 ONE, TWO = 1, 2
 
@@ -34,13 +33,13 @@ def sparsities(published: Published, truth: Truth) -> Iterator[Sparsity]:
     """Every cross-tabulation of a release once, by the counts that the noise was added to."""
     reader = Reader(truth.counted)
     for universe in published.universes:
-        for levels, located in located_crosstabs(universe).items():
+        for located in located_crosstabs(universe).values():
             _, counts = reader.cells(located)
             possible = sum(part.owned.size(part.at) for part in located.parts)
             occupied = max(len(counts), 1)
             yield Sparsity(
                 counted=universe.counted,
-                crosstab=crossed(levels),
+                crosstab=located.parts[0].owned.crosstab_name(located.parts[0].at),
                 zeros=1 - len(counts) / possible,
                 ones=np.count_nonzero(counts == ONE) / occupied,
                 ones_and_twos=np.count_nonzero(counts <= TWO) / occupied,

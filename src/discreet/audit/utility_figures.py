@@ -22,7 +22,6 @@ from discreet.maths.utility import (
     hellinger_of_counts,
     relative_quantile,
 )
-from discreet.programme.cube import crossed
 
 LOSSES = (Measure.L1, Measure.L2, Measure.L3)
 
@@ -198,8 +197,8 @@ class WaySums:
         mean_l1, unchanged = (
             float(sums[m]) / cells if cells else None for m in (Measure.L1, Measure.UNCHANGED)
         )
-        levels = crossed(owned.levels(c))
-        return Margin(owned.universe.counted, levels, owned.table.id, cells, mean_l1, unchanged, *distances)
+        name = owned.crosstab_name(c)
+        return Margin(owned.universe.counted, name, owned.table.id, cells, mean_l1, unchanged, *distances)
 
     def _nothing(self, errors: CellErrors) -> _Added:
         parts = (errors.cells, errors.sums, errors.absolute, errors.relative, errors.sums)
