@@ -28,7 +28,6 @@ from discreet.maths.utility import (
     rank_correlation,
 )
 from discreet.programme.cube import Levels
-from discreet.programme.cube import crossed as in_words
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def _read(owned: OwnedTable, found: Side, crosstab: int, down: int, across: int)
     occupied = (values[:, PUBLISHED] > 0) | (values[:, ORIGINAL] > 0)
     return TwoWay(
         owned.universe.counted,
-        in_words(owned.levels(crosstab)),
+        owned.crosstab_name(crosstab),
         owned.table.id,
         independence(rows, columns, values[:, ORIGINAL]),
         independence(rows, columns, values[:, PUBLISHED]),
