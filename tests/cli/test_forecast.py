@@ -51,13 +51,13 @@ def test_json_tells_every_candidate_cube_margin_and_size(town: Path) -> None:
 
 
 def test_the_data_change_nothing_and_are_not_opened(town: Path, tmp_path: Path) -> None:
-    absent = run(town, "--json")
+    absent = run(town, "--epsilon", "5", "--json")
     for name in ("persons", "households"):
         (town / f"{name}.parquet").write_bytes(b"no records, and no Parquet file either")
-    assert run(town, "--json").stdout == absent.stdout
+    assert run(town, "--epsilon", "5", "--json").stdout == absent.stdout
     (tmp_path / "whole").mkdir()
     whole = build(tmp_path / "whole" / town.name)  # a programme is named after its folder
-    assert run(whole, "--json").stdout == absent.stdout
+    assert run(whole, "--epsilon", "5", "--json").stdout == absent.stdout
 
 
 def test_only_absent_data_are_forgiven(town: Path) -> None:
@@ -168,16 +168,16 @@ def test_no_option_takes_a_secret_or_data() -> None:
 
 
 def test_errors_before_and_after_adjusting_are_shown_where_totals_are_to_add_up(town: Path) -> None:
-    assert json.loads(run(town, "--json").stdout)["adjusted"] == []
+    assert json.loads(run(town, "--epsilon", "5", "--json").stdout)["adjusted"] == []
     declared = (town / "programme.toml").read_text().replace('weight = "weight"\n', "")
     assert "[release]" not in declared
     (town / "programme.toml").write_text(f"{declared}\n[release]\nconsistent = true\n")
-    told = run(town, "--json")
+    told = run(town, "--epsilon", "5", "--json")
     assert told.exit_code == 0, told.output
     found = json.loads(told.stdout)["adjusted"]
     assert {(row["cube"], row["axes"]) for row in found} == {(cube, k) for cube in AXES for k in AXES[cube]}
     assert all(row["after"] < 1.15 * row["before"] for row in found)
     assert all(row["after"] < 0.95 * row["before"] for row in found if row["cells"] > 10)
-    shown = run(town).stdout
+    shown = run(town, "--epsilon", "5").stdout
     assert "before and after counts are adjusted" in shown
     assert "draws of noise" in shown
