@@ -11,6 +11,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -107,7 +108,7 @@ def open_session(rule: EngineRule) -> Iterator[SparkSession]:
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        with failures(f"Spark at {master}", "engine.master"):
+        with failures(f"Spark at {master}", "engine.master"), _python_of(master):
             spark = builder.getOrCreate()
     finally:
         # what a session was built with must not reach the next one of this process
@@ -116,6 +117,20 @@ def open_session(rule: EngineRule) -> Iterator[SparkSession]:
         yield checked_session(spark, rule.wait)
     finally:
         spark.stop()
+
+
+@contextmanager
+def _python_of(master: str) -> Iterator[None]:
+    """On this machine tasks run in the environment of this command; Spark would start any ``python3``."""
+    name = "PYSPARK_PYTHON"
+    if not master.startswith("local") or name in os.environ:
+        yield
+        return
+    os.environ[name] = sys.executable
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 def _context_exists() -> bool:
