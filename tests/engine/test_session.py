@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import discreet
-from discreet.engine import session
 from discreet.engine import session as opened
 from discreet.engine.failures import explained, failures
 from discreet.engine.session import Installed, checked_session, open_session, require_master, require_spark
@@ -211,11 +210,11 @@ def test_too_little_memory_names_the_setting(text: str, setting: str) -> None:
 def test_tasks_on_this_machine_run_in_the_environment_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that is started by its path, without an activated environment, has another ``python3`` in its PATH."""
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    with session._python_of("local[2]"):
+    with opened._python_of("local[2]"):
         assert os.environ["PYSPARK_PYTHON"] == sys.executable
     assert "PYSPARK_PYTHON" not in os.environ
-    with session._python_of("spark://127.0.0.1:7077"):
+    with opened._python_of("spark://127.0.0.1:7077"):
         assert "PYSPARK_PYTHON" not in os.environ
     monkeypatch.setenv("PYSPARK_PYTHON", "own")
-    with session._python_of("local[2]"):
+    with opened._python_of("local[2]"):
         assert os.environ["PYSPARK_PYTHON"] == "own"
