@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+unexport PYTHONDONTWRITEBYTECODE  # every process that a test starts would compile two hundred modules
 
 .PHONY: setup setup-spark demo system test test-long mutants bench docs docs-reference docs-pictures messages clean
 
@@ -42,10 +43,10 @@ test: $(VENV)/.installed-dev system docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -n 4 --dist worksteal  # more threads would wait for each other
 
 test-long: $(VENV)/.installed-dev
-	$(BIN)/pytest -q -m long
+	$(BIN)/pytest -q -m long --seed random
 
 # MODULE=discreet.maths.keys TESTS=tests/maths/test_keys.py; see docs/contribute/mutation-testing.md
 mutants: $(VENV)/.installed-dev

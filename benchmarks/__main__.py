@@ -36,9 +36,11 @@ SUBJECTS = (
     "library",
     "demo",
     "streaming",
+    "growth",
     "spark",
     "swap",
     "serve",
+    "page",
     "history",
 )
 LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "pandas", "cell-key-perturbation", "opendp")

@@ -129,6 +129,13 @@ def crossed(cube: Cube) -> list[Breakdown]:
     return [axis for axis in cube.axes if len(axis) > 1]
 
 
+def cube_of(declared: Programme, axes: Sequence[str]) -> Cube:
+    """A table of persons by these breakdowns."""
+    names = (name.partition(".") for name in axes)
+    breakdowns = (declared.variables[name].breakdowns[level or name] for name, _, level in names)
+    return Cube("crossed", "persons", tuple(breakdowns))
+
+
 def enum_table(
     connection: duckdb.DuckDBPyConnection, declared: Programme, cubes: Sequence[Cube], threads: int
 ) -> None:

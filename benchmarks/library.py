@@ -23,7 +23,10 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
     command = measured("library", "by_command", repeats, persons=persons)
     library = measured("library", "by_library", repeats, persons=persons)
     coded = measured("library", "by_library_coded", repeats, persons=persons)
+    shuffled_command = measured("library", "by_command_shuffled", repeats, persons=persons)
+    shuffled_library = measured("library", "by_library_shuffled", repeats, persons=persons)
     ratio = library.wall / command.wall
+    shuffled = shuffled_library.wall / shuffled_command.wall
     return [
         Section(
             f"One three-way cube of {persons:,} persons: library against command",
@@ -36,15 +39,23 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
                     targets=(Target("ratio", ratio, LARGEST_RATIO),),
                 ),
                 Line("ds.protect", "an Arrow table of dictionaries", coded),
+                Line("discreet protect", "a Parquet file of persons in random order", shuffled_command),
+                Line(
+                    "ds.protect",
+                    "an Arrow table of text, persons in random order",
+                    shuffled_library,
+                    targets=(Target("ratio", shuffled, LARGEST_RATIO),),
+                ),
             ),
         )
     ]
 
 
-def census(persons: int) -> pa.Table:
-    """Persons with a place, its region, their sex and age; text as plain columns."""
+def census(persons: int, shuffled: bool = False) -> pa.Table:
+    """Persons with a place, its region, their sex and age; text as plain columns, by place or in random order."""
     draw = np.random.default_rng(1)
-    area = np.sort(draw.integers(0, AREAS, persons))
+    area = draw.integers(0, AREAS, persons)
+    area = area if shuffled else np.sort(area)
     names = pa.array([f"A{k:04d}" for k in range(AREAS)])
     regions = pa.array([f"R{k:02d}" for k in range(REGIONS)])
     return pa.table(
@@ -67,7 +78,14 @@ def _cube() -> ds.Cube:
 
 
 def by_library(watch: Stopwatch, persons: int) -> dict[str, float]:
-    table = census(persons)
+    return _in_memory(watch, census(persons))
+
+
+def by_library_shuffled(watch: Stopwatch, persons: int) -> dict[str, float]:
+    return _in_memory(watch, census(persons, shuffled=True))
+
+
+def _in_memory(watch: Stopwatch, table: pa.Table) -> dict[str, float]:
     ds.protect(_population(table.slice(0, 1000)), _cube(), ds.CellKey(V=2, D=5), secret=bytes(32))  # compiles
     with watch.running():
         ds.protect(_population(table), _cube(), ds.CellKey(V=2, D=5), secret=bytes(32))
@@ -78,16 +96,21 @@ def by_library_coded(watch: Stopwatch, persons: int) -> dict[str, float]:
     table = census(persons)
     for name in ("lau", "nuts3", "sex"):
         table = table.set_column(table.schema.get_field_index(name), name, table[name].dictionary_encode())
-    ds.protect(_population(table.slice(0, 1000)), _cube(), ds.CellKey(V=2, D=5), secret=bytes(32))
-    with watch.running():
-        ds.protect(_population(table), _cube(), ds.CellKey(V=2, D=5), secret=bytes(32))
-    return {}
+    return _in_memory(watch, table)
 
 
 def by_command(watch: Stopwatch, persons: int) -> dict[str, float]:
+    return _from_files(watch, census(persons))
+
+
+def by_command_shuffled(watch: Stopwatch, persons: int) -> dict[str, float]:
+    return _from_files(watch, census(persons, shuffled=True))
+
+
+def _from_files(watch: Stopwatch, table: pa.Table) -> dict[str, float]:
     """The work of the command in this process, after it has been compiled, as that of the library is."""
     with TemporaryDirectory() as name:
-        folder, table = Path(name), census(persons)
+        folder = Path(name)
         programme = _population(table).programme(_cube(), ds.CellKey(V=2, D=5)).to_toml(folder / "declared")
         pq.write_table(
             table, programme.parent / "persons.parquet"

@@ -13,7 +13,7 @@ PERSONS = 0
 
 def sections(data: Path, persons: int, repeats: int) -> list[Section]:
     lines = []
-    for bound, variance, limit in ((5, 2.0, 0.05), (20, 10.0, 0.5)):
+    for bound, variance, limit in ((5, 2.0, 0.05), (20, 10.0, 0.1), (100, 50.0, 1.0)):
         cost = measured("ptable", "solved", repeats, bound=bound, variance=variance)
         target = Target("wall s", cost.wall, limit, 3)
         lines.append(Line(f"p-table D={bound}, V={variance:g}, js=0", "Discreet", cost, targets=(target,)))

@@ -14,6 +14,7 @@ from benchmarks.census import (
     SECRET,
     census,
     crossed,
+    cube_of,
     enum_table,
     first,
     level_columns,
@@ -28,7 +29,6 @@ from benchmarks.ons import axis
 from discreet.maths.cells.keys import hash_integers, record_keys
 from discreet.population.encode import EncodedRecords
 from discreet.programme.cube import Cube
-from discreet.programme.programme import Programme
 from discreet.tabulate.counter import CubeCounter
 
 PERSONS = 10_000_000
@@ -88,15 +88,9 @@ def discreet_small(watch: Stopwatch) -> dict[str, Any]:
     return {"cells": cube.size, "published": published}
 
 
-def _large_cube(declared: Programme) -> Cube:
-    axes = (name.partition(".") for name in LARGE)
-    breakdowns = (declared.variables[name].breakdowns[level or name] for name, _, level in axes)
-    return Cube("six", "persons", tuple(breakdowns))
-
-
 def discreet_large(watch: Stopwatch, folder: str) -> dict[str, Any]:
     declared = programme(folder)
-    cube = _large_cube(declared)
+    cube = cube_of(declared, LARGE)
     blocks = loaded(declared, [cube], THREADS)
     mechanism = noise()
     counted([cube], [first(blocks[0], 1000)], mechanism)
@@ -107,7 +101,7 @@ def discreet_large(watch: Stopwatch, folder: str) -> dict[str, Any]:
 
 def discreet_large_counts(watch: Stopwatch, folder: str) -> dict[str, Any]:
     declared = programme(folder)
-    cube = _large_cube(declared)
+    cube = cube_of(declared, LARGE)
     blocks = loaded(declared, [cube], THREADS)
     with ThreadPoolExecutor(THREADS) as pool:
         CubeCounter([cube], pool).add(first(blocks[0], 1000))
@@ -120,7 +114,7 @@ def discreet_large_counts(watch: Stopwatch, folder: str) -> dict[str, Any]:
 
 def duckdb_large(watch: Stopwatch, folder: str) -> dict[str, Any]:
     declared = programme(folder)
-    cube = _large_cube(declared)
+    cube = cube_of(declared, LARGE)
     names = ", ".join(level_columns(axis)[-1].name for axis in crossed(cube))
     with duckdb.connect(config={"threads": THREADS}) as connection:
         enum_table(connection, declared, [cube], THREADS)

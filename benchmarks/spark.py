@@ -29,28 +29,33 @@ from discreet.engine.spark import SparkEngine
 from discreet.io.files import file_parts
 from discreet.pipeline.protect import protect
 from discreet.population.reading import UnitReader, needs_of
-from discreet.programme.engine import EngineKind, EngineRule
+from discreet.programme.engine import EngineRule
+from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme
 from discreet.programme.sources import FileSource
 
 PERSONS = 10_000_000
 LARGER = 5  # the second census has so many times the persons
 PARTITIONS = (8, 64, 512)
+ROWS = 40_000  # in a row group that a task can read by itself
 FIGURES = Path(__file__).parent / "results" / "spark.json"
 _CORES = "local[2]"
 
 
-def sections(data: Path, persons: int, repeats: int) -> list[Section]:
+def sections(data: Path, persons: int, repeats: int) -> Iterator[Section]:
     first = _compared(str(census(data, persons)), persons)
-    second = _larger(str(census(data, LARGER * persons)), LARGER * persons)
+    _write_figures([first])
+    yield first.section()
+    yield _partitions(data, persons)
+    second = _compared(str(census(data, LARGER * persons)), LARGER * persons)
     _write_figures([first, second])
-    return [first.section(), second.section(), _partitions(str(census(data, persons)), persons, first.spark)]
+    yield second.section()
 
 
 class Figures:
     """What was measured on one census."""
 
-    def __init__(self, persons: int, embedded: Cost, spark: Cost, grouped: Cost | None) -> None:
+    def __init__(self, persons: int, embedded: Cost, spark: Cost, grouped: Cost) -> None:
         self.persons, self.embedded, self.spark, self.grouped = persons, embedded, spark, grouped
 
     def section(self) -> Section:
@@ -66,10 +71,7 @@ class Figures:
                 targets=(Target("CPU / embedded", ratio, 4),),
             ),
         ]
-        if self.grouped is not None:
-            lines.append(
-                against(work, "Spark: groupBy of the finest cells only", self.spark, self.grouped, 0.6)
-            )
+        lines.append(against(work, "Spark: groupBy of the finest cells only", self.spark, self.grouped, 0.6))
         notes = (
             f"{facts['cells']:,} cells were published; both releases have the same bytes: {facts['digest']}.",
             (
@@ -94,7 +96,7 @@ class Figures:
             "driver_gb": self.spark.peak,
             "java_gb": facts["java"],
             "worker_gb": facts["worker"],
-            "grouped_cpu": None if self.grouped is None else self.grouped.cpu,
+            "grouped_cpu": self.grouped.cpu,
         }
 
 
@@ -109,24 +111,31 @@ def _compared(folder: str, persons: int) -> Figures:
     return Figures(persons, embedded, spark, measured("spark", "grouped", folder=folder, levels=levels))
 
 
-def _larger(folder: str, persons: int) -> Figures:
-    embedded, spark = (
-        measured("spark", "embedded", folder=folder),
-        measured("spark", "on_spark", folder=folder),
+def _partitions(data: Path, persons: int) -> Section:
+    folder = data / f"census-{persons}-small-groups"
+    if not folder.exists():
+        measured("spark", "write_small_groups", source=str(census(data, persons)), folder=str(folder))
+    costs = [measured("spark", "on_spark", folder=str(folder), tasks=number) for number in (0, *PARTITIONS)]
+    work = f"{persons:,} persons in row groups of {ROWS:,} records"
+    lines = [Line(work, f"{cost.facts['tasks']} parts of the records", cost) for cost in costs]
+    return Section(
+        "Spark: cost by the number of parts",
+        tuple(lines),
+        ("A part is a task that reads records. The first line is what the engine chooses by itself.",),
     )
-    assert embedded.facts["digest"] == spark.facts["digest"], "the engines differ"
-    return Figures(persons, embedded, spark, None)
 
 
-def _partitions(folder: str, persons: int, first: Cost) -> Section:
-    work = f"{persons:,} persons"
-    costs = {number: measured("spark", "on_spark", folder=folder, tasks=number) for number in PARTITIONS}
-    lines = [Line(work, f"{number} parts of the records", cost) for number, cost in costs.items()]
-    usual = Line(work, f"the usual {first.facts['tasks']} parts", first)
-    notes = (
-        "A part is a task that reads records; with more parts than row groups some parts have no records.",
-    )
-    return Section("Spark: cost by the number of parts", (usual, *lines), notes)
+def write_small_groups(watch: Stopwatch, source: str, folder: str) -> None:
+    """The same census in Parquet files of many small row groups, which tasks can divide."""
+    out = Path(folder)
+    out.mkdir(parents=True)
+    for entry in Path(source).iterdir():
+        if entry.suffix != ".parquet":
+            (out / entry.name).symlink_to(entry.resolve())
+            continue
+        with pq.ParquetFile(entry) as file, pq.ParquetWriter(out / entry.name, file.schema_arrow) as writer:
+            for batch in file.iter_batches(ROWS):
+                writer.write_batch(batch, ROWS)
 
 
 def _write_figures(found: list[Figures]) -> None:
@@ -207,26 +216,28 @@ def _protect(folder: str, place: Path, engine: SparkEngine | None, progress: Any
     )
 
 
-def _rule(place: str) -> EngineRule:
+def _rule(place: str, **more: str) -> EngineRule:
     settings = {
         "spark.master": _CORES,
         "spark.driver.memory": "2g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": place,
+        **more,
     }
     return EngineRule(EngineKind.SPARK, settings, 600)
 
 
 def _divide(declared: Programme, tasks: int) -> int:
-    """Let the persons be read by so many tasks; 0 leaves it to the engine."""
+    """Let the records be read by so many tasks, 0 leaves it to the engine; returns how many there are."""
     assert declared.population is not None
-    source = declared.population.units["persons"].source
-    assert isinstance(source, FileSource)
-    parts = tuple(file_parts(source, ""))
+    sources = [unit.source for unit in declared.population.units.values()]
+    parts = [list(file_parts(source, "")) for source in sources if isinstance(source, FileSource)]
+    total = sum(part.size for one in parts for part in one)
     if tasks:
-        spark_engine.TASK_BYTES = max(1, sum(part.size for part in parts) // tasks)
-    return len(spark_engine.divided(parts, 2 * 2))
+        spark_engine.TASK_BYTES = max(1, total // tasks)
+    most = min(spark_engine.TASK_BYTES, -(-total // (2 * 2)))
+    return sum(len(spark_engine.divided(one, most)) for one in parts)
 
 
 def _tree() -> list[psutil.Process]:
@@ -297,11 +308,15 @@ def write_levels(watch: Stopwatch, folder: str, levels: str) -> None:
 
 
 def grouped(watch: Stopwatch, folder: str, levels: str) -> dict[str, Any]:
-    """Spark's own counting: the finest cells of every cube, without margins, keys and noise; nothing is written."""
+    """Spark's own counting: the finest cells of every cube, without margins, keys and noise; nothing is written.
+
+    Java is that of Spark's own settings here: it optimises what it runs, and Spark counts in Java.
+    """
     declared = programme(folder)
     with tempfile.TemporaryDirectory() as place:
         before, wall = _tree_cpu(), time.perf_counter()
-        with open_session(_rule(place)) as session:
+        own = {"spark.driver.extraJavaOptions": "-XX:+UseG1GC", "spark.driver.memory": "4g"}
+        with open_session(_rule(place, **own)) as session:
             for name, cubes in _by_unit(declared):
                 frame = session.read.parquet(str(Path(levels) / f"{name}.parquet")).persist()
                 for cube in cubes:

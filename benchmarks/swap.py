@@ -12,9 +12,9 @@ from discreet.swap.swapping import swap
 
 PERSONS = 10_000_000
 SMALL = 5_000  # persons of the census that loads the compiled kernels
-MEMORY = 6  # GB
+MEMORY = 1.5  # GB
 TIMES = 3  # what swapping most households may cost against swapping few
-SECONDS = {1_000_000: 3, 10_000_000: 60}
+SECONDS = {1_000_000: 3, 10_000_000: 22}
 FEW = '["AGE.M", "SEX", "COC.L", "HST.L"]'
 MANY = '["AGE.M", "SEX", "EDU", "OCC", "IND.L"]'
 RATES = {3: 0.02, 6: 0.7}

@@ -24,6 +24,7 @@ MOST_IN_A_FACILITY = 99_999
 class TreeCensus:
     """Nested areas, their counts and the public numbers of facilities."""
 
+    parents: tuple[NDArray[np.int64], ...]  # level but the first -> area -> its parent
     spine: Spine
     counts: csr_array  # (block, cell of 8 x 2 x 2 x 63)
     bounds: Bounds
@@ -41,10 +42,11 @@ def tree_census(blocks: int, seed: int) -> TreeCensus:
     county_of = np.sort(_every(rng, tracts, counties))
     tract_of = np.sort(_every(rng, groups, tracts))
     group_of = np.sort(_every(rng, blocks, groups))
-    spine = spine_of(LEVELS, [np.zeros(counties, dtype=np.int64), county_of, tract_of, group_of])
+    parents = (np.zeros(counties, dtype=np.int64), county_of, tract_of, group_of)
+    spine = spine_of(LEVELS, parents)
     counts, facilities = _persons(rng, blocks, tract_of[group_of], tracts)
     bounds = Bounds("hhgq", facilities, facilities * MOST_IN_A_FACILITY)
-    return TreeCensus(spine, counts, bounds)
+    return TreeCensus(parents, spine, counts, bounds)
 
 
 def _every(rng: np.random.Generator, children: int, parents: int) -> NDArray[np.int64]:

@@ -11,7 +11,9 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
+from scipy.special import expit
 
+from discreet.audit.bayes_measurements import log_odds
 from discreet.maths.attacks.bayes import Adversary
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.noise.additive import Number, discrete_gaussian
@@ -42,9 +44,24 @@ TABLE_4 = {  # x1: mass, posteriors, risks
     5: ("0.015", ("0.710", "0.379", "0.213", "0.047"), ("1.42", "1.90", "2.13", "2.37", "2.44")),
 }
 TABLE_5 = ("0.524", "0.225", "0.117", "0.024", "0.0014"), ("1.05", "1.13", "1.17", "1.21", "1.22")
+TABLE_6 = 2, 1, -1  # the published counts x1, x2, y1
 TABLE_8 = ("11", "40", "30", "14", "4.6", "0.7")
-SMALL_COUNTIES = {1: 2, 8: 1}  # x2 -> how many counties of a release have so many such persons in every cell
-FULL_COUNTIES = {1: 12, 2: 6, 3: 4, 4: 3, 5: 3, 8: 3, 20: 1}
+MOST = 6  # such persons of a larger group that Table 6 can come from
+REACH = 6  # of the others' sums that are taken together, of a noise with standard deviation 12
+SMALL_COUNTIES = {
+    1: 2,
+    2: 1,
+    3: 1,
+    4: 1,
+    5: 1,
+    6: 1,
+    8: 1,
+}  # x2 -> counties of a release with so many in each cell
+FULL_COUNTIES = {1: 12, 2: 6, 3: 4, 4: 3, 5: 3, 6: 2, 7: 2, 8: 3, 20: 1}
+SMALL_RHOS = Fraction(1), Fraction(100)  # rho2 of the releases of Figure 6
+FULL_RHOS = Fraction(1, 50), Fraction(1, 10), RHO_2, Fraction(1), Fraction(10), Fraction(100)
+SMALL_FIGURE_6 = {1: 1, 10: 1, 100: 1}  # x2 -> counties of each of these releases
+FULL_FIGURE_6 = {1: 6, 10: 1, 100: 4}
 X2_GRID, Y1_GRID = range(-3, 6), range(-30, 31)  # the tiles of Figure 4
 DROPPED = "the chain behind it drops X1 ≤ X2 where it draws X1"
 
@@ -63,9 +80,21 @@ def hierarchy(rho: Number = RHO_2) -> Hierarchy:
 def replicate(size: Size) -> Replication:
     """Compute everything; the sizes differ in how many points the figures have."""
     parts = (_budget(), _table_4(), _table_5(), _decisions(), _tables_7_8(), _figure_4(), _figures_5_6())
-    made = run(RHO_1, RHO_2, FULL_COUNTIES if size is Size.FULL else SMALL_COUNTIES)
-    drawn = charts(RHO_1, RHO_2, size is Size.FULL) | run_charts(made)
-    return Replication([claim for part in (*parts, _run(made, size)) for claim in part], drawn)
+    full = size is Size.FULL
+    made = run(RHO_1, RHO_2, FULL_COUNTIES if full else SMALL_COUNTIES)
+    sharper = {
+        rho: run(RHO_1, rho, FULL_FIGURE_6 if full else SMALL_FIGURE_6)
+        for rho in (FULL_RHOS if full else SMALL_RHOS)
+    }
+    drawn = charts(RHO_1, RHO_2, full) | run_charts(made, sharper)
+    released = (
+        _tables_4_5_in(made),
+        _tables_7_8_in(made),
+        _figures_4_5_in(made),
+        _decisions_in(6 if full else 1),
+        _figure_6_in(sharper[Fraction(100)]),
+    )
+    return Replication([claim for part in (*parts, *released) for claim in part], drawn)
 
 
 def _budget() -> Iterator[Claim]:
@@ -138,29 +167,16 @@ def _tables_7_8() -> Iterator[Claim]:
     yield exact(
         "Table 7", "the same by that chain, which drew 10,000 times", "57.0", chain, printed_error=sampled
     )
-    masses = _upper_posterior(Chain.PAPER)
     yield exact(
-        "Table 8", "X2 = 0 .. 5 by that chain, %", TABLE_8, [100 * one for one in masses], printed_error=0.2
+        "Table 8", "X2 = 0 .. 5 by that chain, %", TABLE_8, larger(place, Chain.PAPER), printed_error=0.2
     )
-    yield unprinted(
-        "Table 8",
-        "X2 = 0 .. 5 by the stated model, %",
-        [100 * one for one in _upper_posterior(Chain.EXACT)],
-        DROPPED,
-    )
+    yield unprinted("Table 8", "X2 = 0 .. 5 by the stated model, %", larger(place, Chain.EXACT), DROPPED)
 
 
-def _upper_posterior(chain: Chain) -> list[float]:
-    """Pr[X2 = k] for k = 0 .. 5 given 2, 1, -1: the laws of X2 given X1 = 0 and 1, mixed."""
-    place = hierarchy()
-    k2 = np.arange(60)
-    target = place.posterior(2, 1, -1, chain)
-    found = np.zeros(len(k2))
-    for k1, weight in ((0, 1 - target), (1, target)):
-        law = np.array([place.upper.pmf.at(1 - k) * place.others.at(-1 - k + k1) for k in k2.tolist()])
-        law[:k1] = 0
-        found += weight * law / law.sum()
-    return [float(one) for one in found[:6]]
+def larger(place: Hierarchy, chain: Chain) -> list[float]:
+    """The law of X2 given the counts of Table 6, in percent: 0 .. 5."""
+    found = place.larger(*TABLE_6, chain)
+    return [100 * found.at(k2) for k2 in range(6)]
 
 
 @cache
@@ -211,10 +227,10 @@ def _figures_5_6() -> Iterator[Claim]:
         "Figure 5",
         "the same for x2 = 1 .. 5 by the stated model, %",
         few,
-        "the figure shows the other chain, which has 59.5 at x2 = 1",
+        "the figure shows the other chain",
     )
-    mended, spoiled = changes(1, Chain.PAPER)
-    yield unprinted("Figure 5", "the same for x2 = 1 by that chain, %", without + 100 * (mended - spoiled))
+    chain = [100 * hierarchy().correct(x2, Chain.PAPER) for x2 in range(1, 6)]
+    yield unprinted("Figure 5", "the same for x2 = 1 .. 5 by that chain, %", chain)
     yield near(
         "section 4.3, Figure 6",
         "right decisions at rho2 = 100, %",
@@ -225,8 +241,8 @@ def _figures_5_6() -> Iterator[Claim]:
     )
 
 
-def _run(made: Attacked, size: Size) -> Iterator[Claim]:
-    """The same from releases: measured, published and attacked."""
+def _tables_4_5_in(made: Attacked) -> Iterator[Claim]:
+    """From here on the same from releases: measured, published and attacked."""
     x1 = made.targets.x1 - made.targets.true + 1
     for count in (1, 2, 3, 4, 5):
         share = Share(float((x1 == count).mean()), len(x1))
@@ -243,36 +259,70 @@ def _run(made: Attacked, size: Size) -> Iterator[Claim]:
         yield exact(where, f"mean posterior, p = {prior}", TABLE_5[0][at], mean, error=error)
         scale = float(prior)
         yield exact(where, f"risk R, p = {prior}", TABLE_5[1][at], mean / scale, error=error / scale)
+
+
+def _tables_7_8_in(made: Attacked) -> Iterator[Claim]:
+    """What the adversary believes of persons whose published counts are those of Table 6, and how many are there."""
+    found, place = made.published(*TABLE_6), made.place
+    yield unprinted(
+        "Table 6, in a release", "persons of whom 2, 1, -1 is published", len(found), of_size=True
+    )
+    posteriors = [float(expit(log_odds(found, chain=chain)[0])) for chain in (Chain.EXACT, Chain.PAPER)]
+    sampled = 100 * (0.57 * 0.43 / 10**4) ** 0.5
+    where = "Table 7, in a release"
+    yield differs(where, "their posterior, %", "57.0", 100 * posteriors[0], DROPPED, printed_error=sampled)
+    yield exact(where, "the same by that chain, %", "57.0", 100 * posteriors[1], printed_error=sampled)
+    where = "Table 8, in a release"
+    yield exact(where, "X2 = 0 .. 5 by that chain, %", TABLE_8, larger(place, Chain.PAPER), printed_error=0.2)
+    yield unprinted(where, "X2 = 0 .. 5 by the stated model, %", larger(place, Chain.EXACT), DROPPED)
+    here = made.beliefs(MOST).near(*TABLE_6, REACH)
+    share, error = here.share(here.there)
+    yield unprinted(
+        "Table 7, in a release",
+        "2, 1, -7 to 5 published, target there or not in half of the cases: there, %",
+        100 * share,
+        "a frequency, to be compared with both posteriors",
+        error=100 * error,
+    )
+    for k2 in range(4):
+        share, error = here.share(here.larger == k2)
+        what = f"the same: X2 = {k2}, %"
+        yield unprinted("Table 8, in a release", what, 100 * share, error=100 * error)
+
+
+def _figures_4_5_in(made: Attacked) -> Iterator[Claim]:
+    x1 = made.targets.x1 - made.targets.true + 1
     own = Share(float((x1 >= 1).mean()), len(x1))
     yield _percent("section 4.3, in a release", "right decisions without the hierarchy, %", "58.89", own)
-    few = made.decided(1)
-    yield unprinted(
-        "Figure 5, in a release",
-        "right decisions, x2 = 1, stated model, %",
-        100 * few.share,
-        error=100 * few.error,
-    )
-    mended, spoiled, right = made.changes(1, Chain.PAPER)
-    for what, printed, found in (
-        ("decisions mended", "2.48", mended),
-        ("decisions spoiled", "1.83", spoiled),
-    ):
-        yield _percent(
-            "section 4.3, Figure 4, in a release", f"{what}, x2 = 1, by that chain, %", printed, found
-        )
-    yield unprinted(
-        "Figure 5, in a release",
-        "right decisions, x2 = 1, by that chain, %",
-        100 * right.share,
-        error=100 * right.error,
-    )
-    many = made.decided(8)
-    yield _percent(
-        "Figure 5, in a release", "right decisions with many in the larger group, %", "59.05", many
-    )
-    counties = {1: 6 if size is Size.FULL else 1}
+    mended, spoiled, _ = made.changes(1, Chain.PAPER)
+    where = "section 4.3, Figure 4, in a release"
+    yield _percent(where, "decisions mended, x2 = 1, by that chain, %", "2.48", mended)
+    yield _percent(where, "decisions spoiled, x2 = 1, by that chain, %", "1.83", spoiled)
+    gain, error = mended.share - spoiled.share, (mended.error**2 + spoiled.error**2) ** 0.5
+    yield exact(where, "gain, x2 = 1, by that chain, %", "0.65", 100 * gain, error=100 * error)
+    mended, spoiled, _ = made.changes(1, Chain.EXACT)
+    gain, error = mended.share - spoiled.share, (mended.error**2 + spoiled.error**2) ** 0.5
+    yield differs(where, "gain, x2 = 1, stated model, %", "0.65", 100 * gain, DROPPED, error=100 * error)
+    where = "Figure 5, in a release"
+    for x2 in (1, 2, 3, 4):
+        for chain, name in ((Chain.EXACT, "stated model"), (Chain.PAPER, "by that chain")):
+            found = made.decided(x2, chain)
+            what = f"right decisions, x2 = {x2}, {name}, %"
+            yield unprinted(where, what, 100 * found.share, error=100 * found.error)
+    some = [
+        made.decided(x2, Chain.PAPER)
+        for x2 in np.unique(made.targets.larger[made.targets.larger >= 4]).tolist()
+    ]
+    mean = float(np.mean([one.share for one in some]))
+    error = float(np.sqrt(sum(one.error**2 for one in some))) / len(some)
+    what = "right decisions, mean over x2 of 4 and more, by that chain, %"
+    yield exact(where, what, "59.05", 100 * mean, error=100 * error)
+    yield _percent(where, "right decisions, x2 = 8, stated model, %", "59.05", made.decided(8))
+
+
+def _decisions_in(counties: int) -> Iterator[Claim]:
     for rho, printed in ((Fraction(1, 2), "0.30"), (Fraction(3, 5), "0.28")):
-        other = run(rho, RHO_2, counties)
+        other = run(rho, RHO_2, {1: counties})
         fifth = adversary(PRIORS[1], rho)
         decided = [fifth.posterior(count) > 0.5 for count in other.of(1).x1.tolist()]
         share = Share(float(np.mean(decided)), len(decided))
@@ -283,8 +333,13 @@ def _run(made: Attacked, size: Size) -> Iterator[Claim]:
             share.share,
             error=share.error,
         )
-    sharp = run(RHO_1, Fraction(100), counties).decided(1)
-    yield _percent("Figure 6, in a release", "right decisions at rho2 = 100, %", "59.2", sharp)
+
+
+def _figure_6_in(sharp: Attacked) -> Iterator[Claim]:
+    for x2 in SMALL_FIGURE_6:
+        for chain, name in ((Chain.EXACT, "stated model"), (Chain.PAPER, "by that chain")):
+            what = f"right decisions at rho2 = 100, x2 = {x2}, {name}, %"
+            yield _percent("Figure 6, in a release", what, "59.2", sharp.decided(x2, chain))
 
 
 def _percent(where: str, what: str, printed: str, found: Share) -> Claim:

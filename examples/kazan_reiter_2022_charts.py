@@ -1,22 +1,27 @@
-"""Figures 1 to 6 of Kazan & Reiter (2022); 4 to 6 by the stated model, 4 also by the chain behind the printed ones."""
+"""Figures 1 to 6 of Kazan & Reiter (2022), computed and from releases; 4 to 6 by the stated model and by the chain
+behind the printed ones.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import altair as alt
 import numpy as np
 
+from discreet.audit.bayes_measurements import log_odds
 from discreet.maths.attacks.bayes import Adversary
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.noise.additive import discrete_gaussian
-from examples.kazan_reiter_2022_run import Attacked
+from examples.kazan_reiter_2022_run import Attacked, Share
 from examples.running import Chart, data
 
 PRIORS = {"1/2": 0.5, "1/5": 0.2, "1/10": 0.1, "1/50": 0.02, "1/864": 1 / 864}
 COLOUR = alt.Color("p:N", sort=list(PRIORS), title="prior p")
 OTHERS = 27
+CHAINS = {"stated model": Chain.EXACT, "printed chain": Chain.PAPER}
 Values = list[dict[str, Any]]
 
 
@@ -28,14 +33,19 @@ def charts(rho_1: Fraction, rho_2: Fraction, fine: bool) -> dict[str, Chart]:
         "figure-2": _expected(rhos, rho_1),
         "figure-3": _decisions(rhos, rho_1),
         "figure-4": _tiles(rho_1, rho_2, 1 if fine else 3),
-        "figure-5": _larger_group(rho_1, rho_2, 30 if fine else 15),
-        "figure-6": _larger_budget(rho_1, rho_2, 25 if fine else 9),
+        "figure-5": _larger_group(rho_1, rho_2, 20 if fine else 6),
+        "figure-6": _larger_budget(rho_1, rho_2, 13 if fine else 3),
     }
 
 
-def run_charts(made: Attacked) -> dict[str, Chart]:
-    """Figures 1 and 5 with what a release shows: how often each count is published, and who is decided rightly."""
-    return {"figure-1-in-a-release": _published_in(made), "figure-5-in-a-release": _larger_in(made)}
+def run_charts(made: Attacked, sharper: Mapping[Fraction, Attacked]) -> dict[str, Chart]:
+    """Figures 1 and 4 to 6 with what releases show; ``sharper`` has those of different budgets of the larger group."""
+    return {
+        "figure-1-in-a-release": _published_in(made),
+        "figure-4-in-a-release": _tiles_in(made),
+        "figure-5-in-a-release": _larger_in(made),
+        "figure-6-in-a-release": _budgets_in(sharper),
+    }
 
 
 def _published_in(made: Attacked) -> Chart:
@@ -62,32 +72,86 @@ def _published_in(made: Attacked) -> Chart:
     )
 
 
+def _tiles_in(made: Attacked) -> Chart:
+    """What is decided of every published triple of persons who are alone in the larger area."""
+    found = made.of(1)
+    odds = {name: log_odds(found, chain=chain) for name, chain in CHAINS.items()}
+    triples = np.stack([found.x1, found.x2, found.y1])
+    inside = (np.abs(found.x1 - 1) <= 2) & (found.x2 >= -3) & (found.x2 <= 5) & (np.abs(found.y1) <= 30)
+    _, first = np.unique(triples[:, inside], axis=1, return_index=True)
+    values: Values = [
+        {
+            "x1": int(found.x1[at]),
+            "x2": int(found.x2[at]),
+            "y1": int(found.y1[at]),
+            "chain": name,
+            "decides": 1 if odds[name][at] > 0 else 0,
+        }
+        for name in CHAINS
+        for at in np.flatnonzero(inside)[first].tolist()
+    ]
+    return _drawn_tiles(values)
+
+
 def _larger_in(made: Attacked) -> Chart:
-    """Right decisions by the count of the larger area: in a release with its standard error, and exactly."""
-    values: Values = []
+    """Right decisions by the count of the larger area: in a release with two standard errors, and exactly."""
+    place, most = made.place, int(made.targets.larger.max())
+    points: Values = []
     for x2 in np.unique(made.targets.larger).tolist():
-        found = made.decided(int(x2))
-        exactly = Hierarchy(made.targets.lower, made.targets.upper, OTHERS).correct(int(x2))
-        values.append(
-            {
-                "x2": int(x2),
-                "right": found.share,
-                "low": found.share - 2 * found.error,
-                "high": found.share + 2 * found.error,
-                "exact": exactly,
-            }
-        )
-    base = alt.Chart(data(values)).encode(x=alt.X("x2:Q", title="such persons in the larger area"))
-    title = "right decisions"
-    drawn = (
-        base.mark_line().encode(y=alt.Y("exact:Q", title=title))
-        + base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2="high:Q")
-        + base.mark_point(filled=True, color="black").encode(y=alt.Y("right:Q", title=title))
+        for name, chain in CHAINS.items():
+            found = made.decided(int(x2), chain)
+            points.append({"x2": int(x2), "right": found.share, "chain": name} | _around(found))
+    lines: Values = [
+        {"x2": x2, "right": place.correct(x2, chain), "chain": name}
+        for name, chain in CHAINS.items()
+        for x2 in range(1, min(most, 10) + 1)
+    ]
+    x = alt.X("x2:Q", title="such persons in the larger area")
+    own = alt.Chart(data([{"right": Adversary(made.targets.lower).correct}]))
+    rule = own.mark_rule(strokeDash=[4, 3]).encode(y="right:Q")
+    return (_points(points, lines, x) + rule).properties(
+        width=420,
+        height=260,
+        title="Right decisions in a release (points), computed (lines), own count (dashed)",
     )
-    own = alt.Chart(data([{"own": Adversary(made.targets.lower).correct}]))
-    rule = own.mark_rule(strokeDash=[4, 3]).encode(y="own:Q")
-    return (drawn + rule).properties(
-        width=420, height=260, title="Right decisions in a release (points) and by the exact sum (line)"
+
+
+def _budgets_in(sharper: Mapping[Fraction, Attacked]) -> Chart:
+    """Right decisions by the budget of the larger area: one release for each."""
+    points: Values = []
+    lines: Values = []
+    for rho, made in sharper.items():
+        for x2 in np.unique(made.targets.larger).tolist():
+            for name, chain in CHAINS.items():
+                found = made.decided(int(x2), chain)
+                at = {"rho": float(rho), "chain": name, "x2": int(x2)}
+                points.append(at | {"right": found.share} | _around(found))
+                lines.append(at | {"right": made.place.correct(int(x2), chain)})
+    x = alt.X("rho:Q", scale=alt.Scale(type="log"), title="rho of the larger area's count")
+    panels = [
+        _points(
+            [one for one in points if one["x2"] == x2], [one for one in lines if one["x2"] == x2], x
+        ).properties(width=230, height=220, title=f"{x2} such persons in the larger area")
+        for x2 in sorted({one["x2"] for one in points})
+    ]
+    return alt.hconcat(*panels, title="Right decisions in releases (points) and computed (lines)")
+
+
+def _around(found: Share) -> dict[str, float]:
+    return {"low": found.share - 2 * found.error, "high": found.share + 2 * found.error}
+
+
+def _points(points: Values, lines: Values, x: alt.X) -> Chart:
+    """Shares found, with two standard errors, over computed ones, by chain."""
+    y = alt.Y("right:Q", title="right decisions", scale=alt.Scale(zero=False))
+    colour = alt.Color(
+        "chain:N", title=None, scale=alt.Scale(domain=list(CHAINS), range=["#08519c", "#e6550d"])
+    )
+    found, computed = alt.Chart(data(points)), alt.Chart(data(lines))
+    return (
+        computed.mark_line(opacity=0.6).encode(x=x, y=y, color=colour)
+        + found.mark_rule().encode(x=x, y=alt.Y("low:Q", title="right decisions"), y2="high:Q", color=colour)
+        + found.mark_point(filled=True, size=45).encode(x=x, y=y, color=colour)
     )
 
 
@@ -172,11 +236,15 @@ def _tiles(rho_1: Fraction, rho_2: Fraction, step: int) -> Chart:
             "chain": name,
             "decides": 1 if place.posterior(x1, x2, y1, chain) > 0.5 else 0,
         }
-        for name, chain in (("stated model", Chain.EXACT), ("printed chain", Chain.PAPER))
+        for name, chain in CHAINS.items()
         for x1 in range(-1, 4)
         for x2 in range(-3, 6)
         for y1 in range(-30, 31, step)
     ]
+    return _drawn_tiles(values)
+
+
+def _drawn_tiles(values: Values) -> Chart:
     return (
         alt.Chart(data(values))
         .mark_rect()
@@ -191,7 +259,7 @@ def _tiles(rho_1: Fraction, rho_2: Fraction, step: int) -> Chart:
                 scale=alt.Scale(domain=[1, 0], range=["#08519c", "#fdd0a2"]),
             ),
             row=alt.Row("x1:O", title="published count of the group"),
-            column=alt.Column("chain:N", title=None, sort=["stated model", "printed chain"]),
+            column=alt.Column("chain:N", title=None, sort=list(CHAINS)),
         )
         .properties(width=300, height=80)
     )
@@ -199,30 +267,36 @@ def _tiles(rho_1: Fraction, rho_2: Fraction, step: int) -> Chart:
 
 def _larger_group(rho_1: Fraction, rho_2: Fraction, most: int) -> Chart:
     place, alone = _hierarchy(rho_1, rho_2), Adversary(discrete_gaussian(rho_1)).correct
-    values: Values = [{"x2": x2, "right": place.correct(x2)} for x2 in range(1, most + 1)]
+    values: Values = [
+        {"x2": x2, "right": place.correct(x2, chain), "chain": name}
+        for name, chain in CHAINS.items()
+        for x2 in range(1, most + 1)
+    ]
     line = alt.Chart(data(values)).mark_line(point=True)
     rule = alt.Chart(data([{"right": alone}])).mark_rule(strokeDash=[4, 3]).encode(y="right:Q")
     drawn = line.encode(
-        x=alt.X("x2:Q", title="true count of the larger group"), y=alt.Y("right:Q", title="right decisions")
+        x=alt.X("x2:Q", title="true count of the larger group"),
+        y=alt.Y("right:Q", title="right decisions", scale=alt.Scale(zero=False)),
+        color=alt.Color("chain:N", title=None, sort=list(CHAINS)),
     )
-    return (drawn + rule).properties(
-        width=420, height=260, title="Few others make the hierarchy matter (stated model)"
-    )
+    return (drawn + rule).properties(width=420, height=260, title="Few others make the hierarchy matter")
 
 
 def _larger_budget(rho_1: Fraction, rho_2: Fraction, points: int) -> Chart:
     values: Values = [
-        {"rho": rho, "right": place.correct(x2), "x2": str(x2)}
+        {"rho": rho, "right": place.correct(x2, chain), "x2": str(x2), "chain": name}
         for rho in np.geomspace(0.02, 100, points).tolist()
         for place in [_hierarchy(rho_1, rho)]
         for x2 in (1, 10, 100)
+        for name, chain in CHAINS.items()
     ]
     x = alt.X("rho:Q", scale=alt.Scale(type="log"), title="rho of the larger group's count")
     line = alt.Chart(data(values)).mark_line(point=True)
     drawn = line.encode(
-        x=x, y=alt.Y("right:Q", title="right decisions"), color=alt.Color("x2:N", sort=["1", "10", "100"])
+        x=x,
+        y=alt.Y("right:Q", title="right decisions", scale=alt.Scale(zero=False)),
+        color=alt.Color("x2:N", sort=["1", "10", "100"]),
+        strokeDash=alt.StrokeDash("chain:N", title=None, sort=list(CHAINS)),
     )
     mark = alt.Chart(data([{"rho": float(rho_2)}])).mark_rule(strokeDash=[4, 3]).encode(x=x)
-    return (drawn + mark).properties(
-        width=420, height=260, title="More budget for the larger group (stated model)"
-    )
+    return (drawn + mark).properties(width=420, height=260, title="More budget for the larger group")

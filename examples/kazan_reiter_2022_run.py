@@ -21,18 +21,20 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from discreet.audit.bayes_measurements import (
     AdversaryFinding,
     TargetCounts,
     Targets,
     attack_measurements,
+    log_odds,
     measured_targets,
 )
 from discreet.audit.case import open_case
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.io.register import Register
-from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
+from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy, decisions
 from discreet.pipeline.protect import protect
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
@@ -89,17 +91,57 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False)
+class Beliefs:
+    """Published triples in the proportions of the adversary's prior, and what was true behind each.
+
+    A person who is there, with x2 such persons in the county, and the same noise without that person (x2 - 1) have
+    equal weight for every x2: X1 is 0 or 1 with equal probability, and X2 given X1 is uniform from X1 on.
+    """
+
+    triples: NDArray[np.int64]  # (x1, x2, y1; entry)
+    there: NDArray[np.bool_]
+    larger: NDArray[np.int64]
+    weight: NDArray[np.float64]
+
+    def near(self, x1: int, x2: int, y1: int, reach: int) -> Beliefs:
+        """Those published as x1 and x2, with the others' sum at most ``reach`` from y1."""
+        apart = np.abs(self.triples - np.array([[x1], [x2], [y1]]))
+        return self.some((apart[0] == 0) & (apart[1] == 0) & (apart[2] <= reach))
+
+    def some(self, chosen: NDArray[np.bool_]) -> Beliefs:
+        """A part of them."""
+        return Beliefs(self.triples[:, chosen], self.there[chosen], self.larger[chosen], self.weight[chosen])
+
+    def share(self, true: NDArray[np.bool_]) -> tuple[float, float]:
+        """The weighted share of those of whom something is true, and its standard error."""
+        whole = float(self.weight.sum())
+        share = float(self.weight @ true) / whole
+        return share, float(np.sqrt((self.weight**2) @ (true - share) ** 2)) / whole
+
+
+@dataclass(frozen=True, eq=False)
 class Attacked:
     """What the adversary finds in one release, and the targets with their published counts."""
 
     finding: AdversaryFinding
     targets: TargetCounts
 
+    @property
+    def place(self) -> Hierarchy:
+        """The noise of the release as the adversary knows it."""
+        return Hierarchy(self.targets.lower, self.targets.upper, DISTRICTS - 1)
+
     def of(self, x2: int) -> TargetCounts:
         """The targets who are the only such person of the district, with x2 such persons in the county."""
-        here = (self.targets.larger == x2) & (self.targets.true == 1)
-        arrays = {name: getattr(self.targets, name)[here] for name in COUNTS}
-        return replace(self.targets, **arrays)
+        return self._some((self.targets.larger == x2) & (self.targets.true == 1))
+
+    def published(self, x1: int, x2: int, y1: int) -> TargetCounts:
+        """The targets, alone in their district, of whom these counts are published."""
+        one = self.targets
+        return self._some((one.true == 1) & (one.x1 == x1) & (one.x2 == x2) & (one.y1 == y1))
+
+    def _some(self, chosen: NDArray[np.bool_]) -> TargetCounts:
+        return replace(self.targets, **{name: getattr(self.targets, name)[chosen] for name in COUNTS})
 
     def decided(self, x2: int, chain: Chain = Chain.EXACT) -> Share:
         """The share of them who are decided rightly, by a chain."""
@@ -108,13 +150,32 @@ class Attacked:
     def changes(self, x2: int, chain: Chain) -> tuple[Share, Share, Share]:
         """Shares of targets: only the hierarchy decides rightly, only the own count does, and the hierarchy does."""
         found = self.of(x2)
-        place = Hierarchy(found.lower, found.upper, DISTRICTS - 1)
-        triples = np.stack([found.x1, found.x2, found.y1])
-        different, times = np.unique(triples, axis=1, return_counts=True)
-        right = np.array([place.posterior(int(a), int(b), int(c), chain) > 0.5 for a, b, c in different.T])
-        own = different[0] >= 1
-        some = (right & ~own, own & ~right, right)
-        return tuple(Share(float(times @ one) / len(found), len(found)) for one in some)  # type: ignore[return-value]
+        right, own = decisions(log_odds(found, chain=chain)), found.x1 >= 1
+        some = (right * ~own, (1 - right) * own, right)
+        return tuple(Share(float(one.mean()), len(found)) for one in some)  # type: ignore[return-value]
+
+    def beliefs(self, most: int) -> Beliefs:
+        """All triples of persons with 1 to ``most`` such persons in the county, and without them."""
+        parts: list[Beliefs] = []
+        for x2 in range(1, most + 1):
+            found = self.of(x2)
+            triples = np.stack([found.x1, found.x2, found.y1])
+            for less in (0, 1):
+                size = len(found)
+                parts.append(
+                    Beliefs(
+                        triples - np.array([[less], [less], [0]]),
+                        np.full(size, less == 0),
+                        np.full(size, x2 - less),
+                        np.full(size, 1 / size),
+                    )
+                )
+        return Beliefs(
+            np.concatenate([one.triples for one in parts], axis=1),
+            np.concatenate([one.there for one in parts]),
+            np.concatenate([one.larger for one in parts]),
+            np.concatenate([one.weight for one in parts]),
+        )
 
 
 def run(rho_1: Fraction, rho_2: Fraction, counties: Mapping[int, int]) -> Attacked:
@@ -160,7 +221,7 @@ def run(rho_1: Fraction, rho_2: Fraction, counties: Mapping[int, int]) -> Attack
 
 
 def _records(folder: Path, larger: Sequence[int]) -> None:
-    """In every cell of county k, one person in each of ``larger[k]`` districts."""
+    """In every cell of county k, ``larger[k]`` persons: one in each of so many districts, all further ones anywhere."""
     random = np.random.default_rng(1940)
     head = ("code", "parent", "label")
     counties = [f"C{k}" for k in range(len(larger))]
@@ -172,6 +233,8 @@ def _records(folder: Path, larger: Sequence[int]) -> None:
     cell, place = [], []
     for county, persons in enumerate(larger):
         order = np.argsort(random.random((CELLS, DISTRICTS)), axis=1)[:, :persons]
+        further = random.integers(0, DISTRICTS, (CELLS, max(persons - DISTRICTS, 0)))
+        order = np.concatenate([order, further], axis=1)
         cell.append(np.repeat(np.arange(CELLS), order.shape[1]))
         place.append(county * DISTRICTS + order.reshape(-1))
     cells, places = np.concatenate(cell), np.concatenate(place)

@@ -1,15 +1,24 @@
-"""What all tests share: no deadlines, because kernels compile on first use and machines are noisy; databases."""
+"""What all tests share: random bytes that repeat, databases."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from tests.io.postgresql_server import NO_SERVER, Server, binaries, running
+from tests.randomness import DEFAULT, repeat
 
-settings.register_profile("discreet", deadline=None)
-settings.load_profile("discreet")
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", default=DEFAULT, help="seed of the tests' random bytes, or random")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    repeat(config)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"seed of random bytes: {config.getoption('--seed')}"
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping, Set
+from functools import cache, lru_cache
+from pathlib import Path
 
 PURE = {  # top-level packages that compute; none of them is there to read, write, log or tell the time
     *("__future__", "collections", "dataclasses", "decimal", "enum", "fractions", "functools", "hashlib"),
@@ -33,22 +35,38 @@ UNTYPED = re.compile(
 )
 
 
-def imports(module: ast.Module) -> Iterator[str]:
+@cache
+def tree(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=1)  # several rules look at one module after another
+def nodes(module: ast.Module) -> tuple[ast.AST, ...]:
+    """Every node of a syntax tree."""
+    return tuple(ast.walk(module))
+
+
+@lru_cache(maxsize=1)
+def imports(module: ast.Module) -> tuple[str, ...]:
     """Every imported name in full, wherever the import stands: ``a.b`` for ``import a.b`` and ``from a import b``."""
-    for node in ast.walk(module):
+    found: list[str] = []
+    for node in nodes(module):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "relative import"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(found)
 
 
 def _calls(module: ast.Module) -> Iterator[ast.Call]:
-    yield from (node for node in ast.walk(module) if isinstance(node, ast.Call))
+    yield from (node for node in nodes(module) if isinstance(node, ast.Call))
 
 
-def _attributes(module: ast.Module) -> Iterator[str]:
-    yield from (ast.unparse(node) for node in ast.walk(module) if isinstance(node, ast.Attribute))
+@lru_cache(maxsize=1)
+def _attributes(module: ast.Module) -> tuple[str, ...]:
+    return tuple(ast.unparse(node) for node in nodes(module) if isinstance(node, ast.Attribute))
 
 
 def _called(call: ast.Call) -> str:
@@ -94,7 +112,7 @@ def logged(module: ast.Module) -> list[str]:
     found: list[str] = []
     loggers = {
         ast.unparse(node.targets[0])
-        for node in ast.walk(module)
+        for node in nodes(module)
         if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("logging.getLogger(")
     } | {"logging", "logger", "access", "errors"}
     for call in _calls(module):
@@ -113,12 +131,12 @@ def _texts(module: ast.Module) -> Iterator[str]:
     """Every string in the code, f-strings by their fixed parts; docstrings are left out."""
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(module)
+        for node in nodes(module)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value
         elif isinstance(node, ast.JoinedStr):

@@ -7,7 +7,6 @@ a phone in the dark) and the audit report. Chromium must be installed.
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,8 +17,9 @@ from urllib.request import urlopen
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tools.browser import launch
+
 OUT = Path(__file__).parents[1] / "docs" / "pictures"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PERSONS, SEED, TABLES = "200000", "1", "3.1,3.3,8.1"
 LARGEST = 150_000  # bytes of a picture
 SECONDS = 120
@@ -91,16 +91,13 @@ def table_builder(browser: Browser, address: str) -> None:
 
 def main() -> None:
     """Take all pictures."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        raise SystemExit("no Chromium; install it (apt install chromium)")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         folder = Path(place)
         prepare(folder)
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = launch(playwright)
         report = page_of(browser, (folder / "report" / "audit.html").as_uri(), width=1200, height=700)
         take(report, "audit-report")
         words = ("serve", "census/programme.toml", "--secret", "secret.key", "--port", str(port))

@@ -7,13 +7,13 @@
 # %%
 import discreet as ds
 
-df = ds.synth(2_000).read("persons").to_pandas()
+df = ds.synth(2_000, country="AT").read("persons").to_pandas()
 census = ds.Population(
-    persons=df, person_id="pid", geography=["nuts3"], codelists={"sex": {"1": "Men", "2": "Women"}}
+    persons=df, person_id="pid", geography=["nuts1"], codelists={"sex": {"1": "Men", "2": "Women"}}
 )
 release = ds.protect(
     census,
-    [ds.Cube("nuts3", "sex", "lms", id="3.1")],
+    [ds.Cube("nuts1", "sex", "lms", id="3.1")],
     ds.CellKey(V=2, D=5),
     secret=ds.Secret.new(),
     disclose="law",
@@ -24,26 +24,32 @@ release = ds.protect(
 
 # %%
 table = release["3.1"]
-women = table.sel(sex="2", nuts3="_T")
+women = table.sel(sex="2", nuts1="_T")
 women.to_pandas()
 
 # %%
 noise = table.noise()
-print(ds.inference.interval(int(table.value(sex="2")), noise).sentence)
+print(ds.inference.interval(table.value(sex="2"), noise).sentence)
 
 # %%
 counts = table.finest("sex", "lms").to_numpy()
 print(ds.inference.independence(counts, noise, simulations=199).sentence)
 
 # %%
-print(ds.inference.difference(int(table.value(sex="2")), int(table.value(sex="1")), noise).sentence)
+print(ds.inference.difference(table.value(sex="2"), table.value(sex="1"), noise).sentence)
 
 # %%
-print(ds.inference.ratio(int(table.value(sex="2")), int(table.value()), noise).sentence)
+print(ds.inference.ratio(table.value(sex="2"), table.value(sex="1"), noise).sentence)
+
+# %% [markdown]
+# A share in a total that contains it: both have noise, and the noise of the part is not in the total.
 
 # %%
-wide = table.finest("nuts3", "sex").wide()
-wide / wide.sum()
+print(ds.inference.proportion(table.value(sex="2"), table.value(), noise).sentence)
 
 # %%
-table.interval(level=0.9).query("nuts3 != '_T' and sex != '_T' and lms == '_T'").head()
+wide = table.finest("nuts1", "sex").wide()
+(wide / wide.sum()).round(3)
+
+# %%
+table.interval(level=0.9).query("nuts1 != '_T' and sex != '_T' and lms == '_T'").head()

@@ -6,9 +6,9 @@
 # %%
 import discreet as ds
 
-df = ds.synth(2_000).read("persons").to_pandas()
-census = ds.Population(persons=df, person_id="pid", geography=["nuts3"])
-cubes = [ds.Cube("nuts3", "sex", "lms"), ds.Cube("nuts3", "sex", "cas"), ds.Cube("nuts3", "lms")]
+df = ds.synth(2_000, country="AT").read("persons").to_pandas()
+census = ds.Population(persons=df, person_id="pid", geography=["nuts2"])
+cubes = [ds.Cube("nuts2", "sex", "lms"), ds.Cube("nuts2", "sex", "cas"), ds.Cube("nuts2", "lms")]
 release = ds.protect(census, cubes, ds.CellKey(V=2, D=5), secret=ds.Secret.new())
 release
 
@@ -17,7 +17,8 @@ outsider = ds.attack(release, ptable=ds.ptable(V=2, D=5), without=["reconstructi
 print(outsider.summary())
 
 # %%
-outsider.to_pandas().head(12)
+figures = outsider.to_pandas()
+figures[figures["figure"].str.endswith("expected")]
 
 # %% [markdown]
 # The audit counts the records again and reports how often the attacks are right.
@@ -25,7 +26,18 @@ outsider.to_pandas().head(12)
 # %%
 slow = ["reconstruction", "region", "disclosure"]
 report = ds.audit(release, census, without=slow)
-report.averaging.recovered, report.averaging.share
+report
+
+# %% [markdown]
+# Every measure is an attribute; `ds.types` has the types of all results, for annotations.
+
+
+# %%
+def recovered(found: ds.types.AveragingAudit) -> str:
+    return f"{found.recovered} counts, {found.share:.1%}"
+
+
+recovered(report.averaging.found)
 
 # %%
 report.averaging.chart()

@@ -6,9 +6,9 @@
 # %%
 import discreet as ds
 
-df = ds.synth(2_000).read("persons").to_pandas()
-census = ds.Population(persons=df, person_id="pid", geography=["nuts3", "lau"])
-cubes = [ds.Cube("nuts3", "sex", "lms"), ds.Cube("nuts3", "sex")]
+df = ds.synth(2_000, country="AT").read("persons").to_pandas()
+census = ds.Population(persons=df, person_id="pid", geography=["nuts1", "nuts2"])
+cubes = [ds.Cube("nuts2", "sex", "lms"), ds.Cube("nuts2", "sex")]
 
 # %% [markdown]
 # A p-table has, for each true count, the probabilities of the changes.
@@ -37,7 +37,7 @@ advice.chart()
 # depends on whose attribute a variable is.
 
 # %%
-whose = ds.Population(persons=df, person_id="pid", geography=["nuts3", "lau"], of="person")
+whose = ds.Population(persons=df, person_id="pid", geography=["nuts1", "nuts2"], of="person")
 forecast = ds.forecast(whose, cubes, ds.CellKey(V=2, D=5), epsilon=[1, 5])
 print(forecast.summary())
 

@@ -6,8 +6,8 @@
 # %%
 import discreet as ds
 
-df = ds.synth(2_000).read("persons").to_pandas()
-df[["pid", "hid", "nuts3", "lau", "sex", "lms"]].head()
+df = ds.synth(2_000, country="AT").read("persons").to_pandas()
+df[["pid", "hid", "nuts1", "nuts2", "sex", "lms"]].head()
 
 # %% [markdown]
 # A population is the records and what their columns mean. It shows no counts: records are confidential. Codes are the
@@ -15,12 +15,12 @@ df[["pid", "hid", "nuts3", "lau", "sex", "lms"]].head()
 
 # %%
 census = ds.Population(
-    persons=df, person_id="pid", geography=["nuts3", "lau"], labels={"lms": "Marital status"}
+    persons=df, person_id="pid", geography=["nuts1", "nuts2"], labels={"lms": "Marital status"}
 )
 census
 
 # %%
-cube = ds.Cube("lau", "sex", "lms", title="Persons by place, sex and marital status")
+cube = ds.Cube("nuts2", "sex", "lms", title="Persons by place, sex and marital status")
 noise = ds.CellKey(V=2, D=5)
 ds.check(census, cube, noise)
 
@@ -34,7 +34,7 @@ table = ds.protect(census, cube, noise, secret=secret)
 table
 
 # %%
-table.sel(lau="_T").wide(columns="sex")
+table.sel(nuts2="_T").wide(columns="sex")
 
 # %%
 table.to_pandas(labels=True).head()
@@ -46,7 +46,7 @@ table.to_pandas(labels=True).head()
 table.sel(lms="_T").interval(level=0.95).head()
 
 # %%
-table.sel(lau="_T").chart()
+table.sel(nuts2="_T").chart()
 
 # %% [markdown]
 # The same declaration as a programme file with its codelists, for the command line.

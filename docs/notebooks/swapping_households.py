@@ -6,7 +6,7 @@
 # %%
 import discreet as ds
 
-df = ds.synth(2_000).read("persons").to_pandas()
+df = ds.synth(2_000, country="AT").read("persons").to_pandas()
 census = ds.Population(persons=df, person_id="pid", household_id="hid", geography=["nuts1", "nuts2", "nuts3"])
 rule = ds.Swap(risk=["sex", "lms"], similar=[["hhsize", "hhtype"], ["hhsize"]], rate=0.02)
 secret = ds.Secret.new()

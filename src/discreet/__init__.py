@@ -19,17 +19,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet import inference
-    from discreet.api import risk
+    from discreet.api import risk, types
     from discreet.api.advice import advise, forecast
-    from discreet.api.audits import AttackReport, AuditReport, attack, attack_server, audit, utility
+    from discreet.api.audits import (
+        AttackReport,
+        AuditReport,
+        ComparedUtility,
+        attack,
+        attack_server,
+        audit,
+        compare_utility,
+        utility,
+    )
     from discreet.api.checks import Checked, check, verify
     from discreet.api.cubes import Bands, Cube, ages, bands
     from discreet.api.laws import NoiseLaw, noise
-    from discreet.api.noise import CellKey, DiscreteGaussian, Geometric, Noise, Private, Swap
+    from discreet.api.noise import CellKey, DiscreteGaussian, Geometric, Hierarchical, Noise, Private, Swap
     from discreet.api.population import Population
-    from discreet.api.privacy import Accounting, accounting, convert, ptable
+    from discreet.api.privacy import Accounting, accounting, convert
     from discreet.api.programme import Programme, load_programme
-    from discreet.api.protect import open_ledger, protect
+    from discreet.api.protect import open_ledger, protect, rehearse
+    from discreet.api.ptables import CheckedPTable, check_ptable, ptable, read_ptable, write_ptable
     from discreet.api.releases import Release, open_release
     from discreet.api.results import Result
     from discreet.api.secret import Secret
@@ -42,6 +52,7 @@ if TYPE_CHECKING:
     from discreet.api.tokens import Tokens
     from discreet.engine.spark import SparkEngine
     from discreet.errors import DiscreetError, Mistakes, Problem
+    from discreet.io.ptable_files import PTableFile
     from discreet.maths.feasible import RiskLimits
     from discreet.maths.noise.ptable import PTable
     from discreet.maths.privacy.accounting import EpsilonDelta, Neighbours, PureEpsilon, Rho
@@ -55,12 +66,15 @@ _HOMES = {
     "Bands": "api.cubes",
     "CellKey": "api.noise",
     "Checked": "api.checks",
+    "CheckedPTable": "api.ptables",
+    "ComparedUtility": "api.audits",
     "Cube": "api.cubes",
     "DiscreetError": "errors",
     "DiscreteGaussian": "api.noise",
     "EpsilonDelta": "maths.privacy.accounting",
     "GaussianNoise": "maths.privacy.loss_distribution",
     "Geometric": "api.noise",
+    "Hierarchical": "api.noise",
     "LaplaceNoise": "maths.privacy.loss_distribution",
     "Ledger": "perturb.ledger",
     "Mistakes": "errors",
@@ -68,6 +82,7 @@ _HOMES = {
     "Noise": "api.noise",
     "NoiseLaw": "api.laws",
     "PTable": "maths.noise.ptable",
+    "PTableFile": "io.ptable_files",
     "Population": "api.population",
     "Private": "api.noise",
     "Problem": "errors",
@@ -93,6 +108,8 @@ _HOMES = {
     "audit": "api.audits",
     "bands": "api.cubes",
     "check": "api.checks",
+    "check_ptable": "api.ptables",
+    "compare_utility": "api.audits",
     "convert": "api.privacy",
     "demo": "api.synthetic",
     "forecast": "api.advice",
@@ -102,7 +119,9 @@ _HOMES = {
     "open_ledger": "api.protect",
     "open_release": "api.releases",
     "protect": "api.protect",
-    "ptable": "api.privacy",
+    "ptable": "api.ptables",
+    "read_ptable": "api.ptables",
+    "rehearse": "api.protect",
     "serve": "api.serving",
     "sign": "api.signing",
     "study": "api.studies",
@@ -111,9 +130,10 @@ _HOMES = {
     "synth": "api.synthetic",
     "utility": "api.audits",
     "verify": "api.checks",
+    "write_ptable": "api.ptables",
 }
 
-_MODULES = {"inference": "discreet.inference", "risk": "discreet.api.risk"}
+_MODULES = {"inference": "discreet.inference", "risk": "discreet.api.risk", "types": "discreet.api.types"}
 
 __all__ = [
     "Accounting",
@@ -122,12 +142,15 @@ __all__ = [
     "Bands",
     "CellKey",
     "Checked",
+    "CheckedPTable",
+    "ComparedUtility",
     "Cube",
     "DiscreetError",
     "DiscreteGaussian",
     "EpsilonDelta",
     "GaussianNoise",
     "Geometric",
+    "Hierarchical",
     "LaplaceNoise",
     "Ledger",
     "Mistakes",
@@ -135,6 +158,7 @@ __all__ = [
     "Noise",
     "NoiseLaw",
     "PTable",
+    "PTableFile",
     "Population",
     "Private",
     "Problem",
@@ -160,6 +184,8 @@ __all__ = [
     "audit",
     "bands",
     "check",
+    "check_ptable",
+    "compare_utility",
     "convert",
     "demo",
     "forecast",
@@ -171,6 +197,8 @@ __all__ = [
     "open_release",
     "protect",
     "ptable",
+    "read_ptable",
+    "rehearse",
     "risk",
     "serve",
     "sign",
@@ -178,8 +206,10 @@ __all__ = [
     "study_declared_geography",
     "swap",
     "synth",
+    "types",
     "utility",
     "verify",
+    "write_ptable",
 ]
 
 

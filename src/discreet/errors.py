@@ -19,7 +19,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake: where it is, what is wrong, and how to correct it."""
+    """One mistake: where it is, what is wrong, and how to correct it.
+
+    >>> str(Problem("census.toml", "noise.V", "99.0", "give a variance of at most 25"))
+    'census.toml: noise.V: 99.0; give a variance of at most 25'
+    """
 
     file: str
     key: str
@@ -35,7 +39,11 @@ class DiscreetError(Exception):
 
 
 class Mistakes(DiscreetError):
-    """All mistakes in what a user declared or supplied."""
+    """All mistakes in what a user declared or supplied.
+
+    >>> Mistakes([Problem("", "V", "99.0", "give a variance of at most 25")]).problems[0].key
+    'V'
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

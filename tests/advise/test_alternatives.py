@@ -3,18 +3,23 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from discreet.advise.advise import Task, advise, task_of
 from discreet.advise.alternatives import Choice, alternatives
 from discreet.advise.facts import Facts, counted_facts
-from discreet.advise.reasons import conflicts, document, margin_text, meanings, reasons
+from discreet.advise.reasons import alternatives_text, conflicts, document, margin_text, meanings, reasons
+from discreet.audit.averaging import ExposedCell
 from discreet.audit.redundancy import Mode
 from discreet.io.progress import Quiet
 from discreet.io.serialize import to_json
+from discreet.maths.attacks.averaging import success
 from discreet.maths.feasible import Constraint, RiskLimits
 from discreet.maths.noise.additive import LawKind
+from discreet.perturb.noise import Noise
 from discreet.programme.programme import Programme, load_programme
+from discreet.report.advice import region_chart
 from tests.cli import town
 
 LIMITS = RiskLimits()
@@ -84,6 +89,31 @@ def test_what_keeps_the_limits_only_at_their_edge_is_named(facts: Facts) -> None
     (line,) = conflicts(found)
     assert "keeps every limit, but not 10% inside each: accept less with --margin 0" in line
     assert alternatives(found)[0].choice is Choice.EDGE
+
+
+def test_plane_and_alternatives_are_judged_by_the_count_that_judged_the_edge(facts: Facts) -> None:
+    """An attack that succeeds in 65 of 100 cases under any noise keeps the limit of 68, and no margin of a tenth."""
+
+    def attack(noise: Noise) -> tuple[ExposedCell, ...]:
+        found = max(0.65, success(noise.variance or 1.0, 0.1))
+        return (ExposedCell("persons", {"SEX": "1"}, 10, 10, 0.1, found),)
+
+    found = advise(replace(facts, attack=attack), Task(limits=LIMITS, margin=0.1))
+    assert found.proposal is None
+    assert found.edge is not None
+    V, D = float(found.edge.noise["V"]), int(found.edge.noise["D"])
+    row, column = np.flatnonzero(found.plane.D == D)[0], np.flatnonzero(np.isclose(found.plane.V, V))[0]
+    assert found.plane.feasible[row, column]
+    assert f"edge: V {V:g}, D {D}" in str(region_chart(found).draw(900).to_dict())
+    assert "is within all of them" in region_chart(found).description
+    first, *others = alternatives(found)
+    for one in others:
+        text = next(
+            line
+            for line in alternatives_text(found, [first, one])
+            if line.startswith(f"{one.choice.value}: ")
+        )
+        assert ("gains safety" in text) == (one.success < first.success and one.error > 1.005 * first.error)
 
 
 def test_alternatives_of_the_cell_key_method(facts: Facts) -> None:

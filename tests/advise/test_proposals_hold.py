@@ -134,7 +134,7 @@ def test_a_proposal_with_a_guarantee_passes_its_gate(declared: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("country", "V", "D", "paper"),
     [
-        ("MT", 7.25, 8, 3.3),
+        pytest.param("MT", 7.25, 8, 3.3, marks=pytest.mark.long),
         pytest.param("LU", 8.0, 8, 3.7, marks=pytest.mark.long),
         pytest.param("DE", 3.5, 7, 1.5, marks=pytest.mark.long),
     ],

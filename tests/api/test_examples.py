@@ -8,8 +8,20 @@ import pytest
 
 import discreet
 import discreet.api
+import discreet.inference
 
-MODULES = [f"discreet.api.{module.name}" for module in pkgutil.iter_modules(discreet.api.__path__)]
+PACKAGES = (discreet.api, discreet.inference)
+MODULES = [
+    *(
+        f"{package.__name__}.{one.name}"
+        for package in PACKAGES
+        for one in pkgutil.iter_modules(package.__path__)
+    ),
+    "discreet.errors",
+    "discreet.maths.noise.ptable",
+    "discreet.io.ptable_files",
+    "discreet.perturb.ledger",
+]
 FOUND = [
     test
     for module in MODULES
@@ -18,7 +30,7 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize("example", FOUND, ids=lambda example: example.name.removeprefix("discreet.api."))
+@pytest.mark.parametrize("example", FOUND, ids=lambda example: example.name.removeprefix("discreet."))
 def test_the_example_runs(example: doctest.DocTest, request: pytest.FixtureRequest) -> None:
     example.globs["getfixture"] = request.getfixturevalue
     found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, clear_globs=False)

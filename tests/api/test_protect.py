@@ -320,7 +320,11 @@ def test_a_release_in_memory_leaves_nothing_behind() -> None:
     folder = release.folder
     assert oct(folder.parent.stat().st_mode & 0o777) == "0o700"
     assert (folder / "manifest.json").exists()
-    assert {path.name for path in folder.parent.iterdir()} - {folder.name, f".{folder.name}.lock"} == set()
+    assert {path.name for path in folder.parent.iterdir()} - {
+        folder.name,
+        f".{folder.name}.lock",
+        ".lock",
+    } == set()
     with pytest.raises(TypeError, match="open_release"):
         pickle.dumps(release)
     del release

@@ -7,6 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient, Response
@@ -83,8 +85,18 @@ def test_a_table_is_shown_with_its_published_values(table: ds.Table) -> None:
     assert {row["value"] for row in spec["data"]["values"]} <= set(table.values.tolist()) | {0}
 
 
+@pytest.fixture(scope="module")
+def repeated() -> list[ds.Table]:
+    """The same cube under many secrets."""
+    cube = ds.Cube("lau", "sex")
+    return [
+        ds.protect(census(), cube, NOISE, secret=bytes([seed] * 32), progress=False).finest()
+        for seed in range(25)
+    ]
+
+
 @pytest.mark.parametrize("level", [0.5, 0.95])
-def test_intervals_have_the_stated_coverage(level: float) -> None:
+def test_intervals_have_the_stated_coverage(level: float, repeated: list[ds.Table]) -> None:
     law = ds.ptable(V=2, D=5).found
     changes, probabilities = (
         law.changes(law.last_row),
@@ -92,9 +104,8 @@ def test_intervals_have_the_stated_coverage(level: float) -> None:
     )  # of all larger counts
     truth = FRAME.groupby(["lau", "sex"]).size()
     inside, reach = [], set()
-    for seed in range(25):
-        table = ds.protect(census(), ds.Cube("lau", "sex"), NOISE, secret=bytes([seed] * 32), progress=False)
-        found = table.finest().interval(level).set_index(["lau", "sex"])
+    for table in repeated:
+        found = table.interval(level).set_index(["lau", "sex"])
         reach |= {*(found["high"] - found["value"]), *(found["value"] - found["low"])}
         inside += [bool(found["low"][key] <= truth[key] <= found["high"][key]) for key in truth.index]
     (widest,) = reach
@@ -125,7 +136,7 @@ def test_cells_that_are_not_published_have_no_value() -> None:
     assert found.sel(sex="_T").to_pandas(zeros=True)["value"].isna().all()
 
 
-async def _answers(app: FastAPI, *paths: str) -> list[Response]:
+async def answers(app: FastAPI, *paths: str) -> list[Response]:
     async with (
         app.router.lifespan_context(app),
         AsyncClient(transport=ASGITransport(app), base_url="http://builder") as client,
@@ -137,7 +148,7 @@ def test_a_release_and_a_programme_are_served(release: ds.Release) -> None:
     table = json.dumps({"unit": "persons", "axes": ["sex"]})
     programme = census().programme(CUBE, NOISE)
     for app in (ds.serve(release), ds.serve(release["1.1"]), ds.serve(programme, secret=KEY)):
-        page, answer = asyncio.run(_answers(app, "/", f"/api/v1/table?query={quote(table)}"))
+        page, answer = asyncio.run(answers(app, "/", f"/api/v1/table?query={quote(table)}"))
         assert page.status_code == 200
         assert answer.status_code == 200
         assert answer.json()["value"][0] == release["1.1"].value()
@@ -145,3 +156,21 @@ def test_a_release_and_a_programme_are_served(release: ds.Release) -> None:
         ds.serve(census())  # type: ignore[arg-type]
     with pytest.raises(ds.Mistakes, match="secret: is missing"):
         ds.serve(programme)
+
+
+def test_any_arrow_library_reads_a_table(table: ds.Table) -> None:
+    assert pa.table(table).equals(table.to_arrow())
+    assert pl.DataFrame(table).equals(table.to_polars())
+
+
+def test_an_axis_of_a_coarser_level_is_named_in_full() -> None:
+    frame = {"pid": [1, 2, 3], "nuts3": ["N", "N", "M"], "lau": ["A", "B", "C"]}
+    census = ds.Population(persons=frame, person_id="pid", geography=["nuts3", "lau"])
+    found = ds.protect(census, ds.Cube("nuts3"), ds.CellKey(V=2, D=5), secret=bytes(32), progress=False)
+    assert "lau.nuts3 (3)" in found.summary()
+    assert found.axis("nuts3").variable == "lau"
+
+
+def test_other_noise_than_a_known_law_is_refused() -> None:
+    with pytest.raises(ds.Mistakes, match=r"type CellKey; give Table\.noise"):
+        ds.inference.interval(3, ds.CellKey(V=2, D=5))  # type: ignore[arg-type]

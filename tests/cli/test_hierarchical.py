@@ -89,7 +89,7 @@ def test_a_release_is_verified_inferred_from_and_audited(office: Path) -> None:
     assert run("infer", "estimate", release, "--cube", "tracts", "--where", "EDU=1")[0] == 2
     code, said = run("infer", "interval", "--release", release, "--count", "3")
     assert code == 2
-    assert "discreet infer estimate" in said
+    assert "discreet infer interval" in said
 
 
 def test_an_audit_writes_its_report(office: Path) -> None:

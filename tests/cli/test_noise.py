@@ -108,6 +108,7 @@ def test_every_kind_of_the_commands_has_a_law() -> None:
         ),
         (("--kind", "laplace", "--epsilon", 1, "--bound", 7, "--delta", 2), "between 0 and 1"),
         (("--kind", "uniform", "--bound", 3, "--counts", "1,x"), "--counts"),
+        (("--kind", "uniform", "--bound", 3, "--counts", 2**63), "counts up to"),
         (("--kind", "geometric", "--epsilon", "1e-9"), "less noise"),
     ],
 )

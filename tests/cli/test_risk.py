@@ -243,7 +243,7 @@ def test_subsets_report_how_many_records_come_back() -> None:
     assert found[0][0]["share"] < 1.0
     assert found[2][-1]["share"] < 0.65
     shown = RUNNER.invoke(app, [*noisy, "--V", "2", "--D", "5"])
-    assert "guessing: 50 %" in shown.stdout
+    assert "guessing: 50%" in shown.stdout
 
 
 @pytest.mark.parametrize(

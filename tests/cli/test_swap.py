@@ -54,6 +54,9 @@ carry = ["x", "y"]
 kind = "cell-key"
 V = 2.0
 D = 5
+
+[release]
+title = "Census of eight towns"
 """
 PLACE = ["region", "town", "x", "y"]
 
@@ -127,9 +130,26 @@ def test_from_files_to_swapped_files_log_and_report(town: Path, tmp_path: Path) 
         "swap-summary.md",
     ]
     assert sorted(path.name for path in private.iterdir()) == ["figures.json", "log.parquet", "report.html"]
+    assert "Record swapping: Census of eight towns" in (private / "report.html").read_text()
     figures = json.loads((private / "figures.json").read_text())
     assert figures["swapped"] >= 0.2 * HOMES
     assert figures["distances"]["columns"] == ["x", "y"]
+
+
+def test_the_last_lines_state_what_the_public_summary_states(town: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = call(town, out, "--report", str(tmp_path / "private"))
+    public = json.loads((out / "swap-summary.json").read_text())
+    assert all(len(line) <= 80 or " " not in line.strip() for line in done.stdout.splitlines()), (
+        "only a path is longer"
+    )
+    said = " ".join(done.stdout.split())
+    assert said.startswith(f"{out}: swapped microdata of ")
+    assert f"exchanged: {', '.join(public['exchanged'])} of households as wholes" in said
+    summary = said[said.index("households swapped:") : said.index("Private log and report:")]
+    assert public["share_of_households_swapped"] in summary
+    figures = json.loads((tmp_path / "private" / "figures.json").read_text())
+    assert str(figures["swapped"]) not in summary
 
 
 def test_households_stay_whole_and_places_are_only_exchanged(town: Path, tmp_path: Path) -> None:

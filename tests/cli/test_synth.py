@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.synth import synth
 from discreet.errors import Mistakes
+from discreet.synth import generate
 
 app = typer.Typer()
 app.command()(synth)
@@ -40,3 +41,12 @@ def test_a_bad_size_is_refused_and_nothing_written(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["--persons", "0", "--out", str(tmp_path / "census")])
     assert isinstance(result.exception, Mistakes)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_moves_within_the_only_block_and_ends_with_all_persons(tmp_path: Path) -> None:
+    seen: list[int] = []
+    census = generate(3000, 1, tmp_path / "census", country="MT", threads=2, progress=seen.append)
+    assert seen == sorted(seen)
+    assert len(set(seen)) >= 5
+    assert seen[0] < 1500
+    assert seen[-1] == census.rows["persons"]

@@ -1,12 +1,14 @@
 """Tutorial, how-to pages and README: every block of code runs, in order, and shows what the page shows."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.docs.snippets import LANGUAGES, blocks, missing_line, session
 
 ROOT = Path(__file__).parents[2]
+LONG = {"choose-parameters.md"}
 OWN_TEST = {"life-of-an-office.md"}  # tests/cli/test_life_of_an_office.py
 PAGES = [
     ROOT / "README.md",
@@ -34,7 +36,12 @@ def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+def ordinary_or_long(page: Path) -> Any:
+    """A page as an argument of a test; some take long."""
+    return pytest.param(page, marks=[pytest.mark.long] if page.name in LONG else [], id=name(page))
+
+
+@pytest.mark.parametrize("page", [ordinary_or_long(page) for page in PAGES])
 def test_every_block_runs(page: Path, tmp_path: Path) -> None:
     said: str | None = None
     with session(tmp_path) as one:

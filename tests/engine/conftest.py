@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from discreet.engine.session import open_session
-from discreet.programme.engine import EngineKind, EngineRule
+from discreet.engine.session import _SHORT_JAVA, open_session
+from discreet.programme.engine import EngineRule
+from discreet.programme.engine_kind import EngineKind
 
 NO_JAVA = "NO JAVA: Spark is not tested here; install a Java runtime, version 17 or newer (.ci/system-packages does)"
 
@@ -51,7 +52,7 @@ def spark(spark_folder: Path) -> Iterator[object]:
         "spark.hadoop.fs.s3a.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
         "spark.hadoop.fs.viewfs.overload.scheme.target.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
         "spark.hadoop.fs.viewfs.mounttable.bucket.link./data": (spark_folder / "view").as_uri(),
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={spark_folder / 'derby'}",
+        "spark.driver.extraJavaOptions": f"{_SHORT_JAVA} -Dderby.system.home={spark_folder / 'derby'}",
     }
     with open_session(EngineRule(EngineKind.SPARK, settings, 300)) as session:
         yield session

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 PLACES = {"A": ("A1", "A2", "A3"), "B": ("B1", "B2"), "C": ("C1", "C2", "C3", "C4")}
@@ -118,3 +119,9 @@ def divide(table: pa.Table, folder: Path, parts: int, empty: bool = False) -> No
         pq.write_table(piece, folder / "persons" / f"{k:03}.parquet", row_group_size=97)
         if empty:
             pq.write_table(table.slice(0, 0), folder / "persons" / f"{k:03}e.parquet")
+
+
+def write_text(table: pa.Table, path: Path) -> None:
+    """Write the records as a CSV file; flags are 0 and 1 in text."""
+    at = table.schema.get_field_index("commutes")
+    pa_csv.write_csv(table.set_column(at, "commutes", table["commutes"].cast(pa.int8())), path)

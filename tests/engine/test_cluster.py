@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet.engine.spark import CSV_BYTES
 from discreet.io.secret import make_secret
 from discreet.maths.cells.keys import derive
 from discreet.release.verify import verify
 from tests.engine.conftest import require_java
-from tests.engine.small_town import divide, make_town, persons
+from tests.engine.small_town import divide, make_town, persons, write_text
 from tests.engine.standalone_cluster import Cluster, running_cluster
 from tests.pipeline.conftest import contents
 from tests.waiting import PATIENCE, until
@@ -37,6 +38,7 @@ spark.eventLog.rolling.enabled = false
 spark.eventLog.dir = "{events}"
 """
 JOB = "SparkListenerJobStart"
+STAGE = re.compile(r'"SparkListenerStageSubmitted","Stage Info":{"Stage ID":(\d+)')
 
 
 @pytest.fixture(scope="module")
@@ -78,19 +80,32 @@ class Office:
         ]
         return [str(one) for one in (*given, "--quiet")]
 
+    @staticmethod
+    def environment() -> dict[str, str]:
+        """Executors run the Python of the tests unless a test has chosen another; Spark would start any python3."""
+        return {"PYSPARK_PYTHON": sys.executable, **os.environ}
+
     def start(self, out: Path, secret: Path | None = None) -> subprocess.Popen[str]:
         return subprocess.Popen(
             self.command(self.programme, out, secret),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env=self.environment(),
         )
 
     def run(self, programme: Path, out: Path, secret: Path | None = None) -> dict[str, bytes]:
         given = self.command(programme, out, secret)
-        ran = subprocess.run(given, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        ran = subprocess.run(
+            given, capture_output=True, text=True, timeout=PATIENCE, check=False, env=self.environment()
+        )
         assert ran.returncode == 0, ran.stderr
         return contents(out)
+
+    def stages(self) -> set[str]:
+        """The stages that the runs of this office have begun so far; one that is begun again counts once."""
+        texts = [path.read_text(errors="ignore") for path in self.events.iterdir()]
+        return {number for text in texts for number in STAGE.findall(text)}
 
     def jobs(self) -> int:
         """How many jobs the runs of this office have begun so far, by their event logs."""
@@ -98,7 +113,7 @@ class Office:
 
 
 @pytest.mark.long
-def test_executors_killed_in_every_job_change_no_byte_and_nothing_leaks(
+def test_executors_killed_in_every_stage_change_no_byte_and_nothing_leaks(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     office = Office(tmp_path / "office", cluster)
@@ -106,15 +121,15 @@ def test_executors_killed_in_every_job_change_no_byte_and_nothing_leaks(
     out = tmp_path / "release"
     running = office.start(out)
     killed: set[int] = set()
-    seen = 1  # the first job asks executors what they have installed
+    seen = until(office.stages)  # the first asks executors what they have installed
     while running.poll() is None:
-        until(lambda before=seen: office.jobs() > before or running.poll() is not None)  # type: ignore[misc]
+        until(lambda before=seen: office.stages() > before or running.poll() is not None)  # type: ignore[misc]
         if running.poll() is None:
-            seen = office.jobs()
-            killed.add(cluster.kill_an_executor(seen))
+            seen = office.stages()
+            killed.add(cluster.kill_an_executor(len(seen)))
     _, wrong = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, wrong
-    assert len(killed) >= 3
+    assert len(killed) >= 4
     assert contents(out) == wanted
     assert verify(out).passed
     _require_no_leak(office, cluster)
@@ -169,20 +184,27 @@ def test_too_little_memory_names_the_setting(cluster: Cluster, tmp_path: Path) -
 
 
 @pytest.mark.long
-def test_thousands_of_small_files_one_huge_file_and_half_the_people_in_one_place(
+def test_ten_thousand_small_files_one_huge_file_and_half_the_people_in_one_place(
     cluster: Cluster, tmp_path: Path
 ) -> None:
+    """As many empty files beside them; a CSV file that is divided has the records of the Parquet files."""
     random = np.random.default_rng(3)
     town = persons(skewed=True)
-    many = pa.concat_tables([town] * 500)
+    many = pa.concat_tables([town] * 1500)
     ids = pa.array([f"Q{k:07}" for k in range(len(many))])
     many = many.set_column(0, "pid", ids).take(pa.array(random.permutation(len(many))))
     secret = tmp_path / "one.key"
     make_secret(secret)
     found = []
-    for parts, name in ((1, "huge"), (3000, "small")):
+    for parts, name in ((1, "huge"), (10_000, "small"), (0, "text")):
         office = Office(tmp_path / name, cluster, table=many, parts=parts)
+        if not parts:
+            path = tmp_path / name / "persons.csv"
+            write_text(many, path)
+            declared = office.programme.read_text()
+            office.programme.write_text(declared.replace('persons = "persons"', 'persons = "persons.csv"'))
+            assert path.stat().st_size > CSV_BYTES
         made = office.run(office.programme, tmp_path / f"{name} release", secret)
         found.append({place: content for place, content in made.items() if place.endswith(".parquet")})
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
     assert found[0]

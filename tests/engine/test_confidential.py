@@ -1,16 +1,20 @@
 """What Spark must not see: the secret, keys and ids are in no event log, setting or file that is left behind."""
 
 import base64
-import subprocess
-import sys
+import re
 from pathlib import Path
 from typing import Any
 
 from discreet.engine.spark import SparkEngine
 from discreet.maths.cells.keys import derive
+from discreet.pipeline.protect import protect
+from discreet.programme.programme import load_programme
 from tests.engine.small_town import divide, make_town, persons
-from tests.engine.test_conformance import SWAP, made
-from tests.pipeline.conftest import SECRET
+from tests.engine.test_conformance import SWAP
+from tests.pipeline.conftest import NOON
+
+SECRET = bytes(range(100, 132))  # of no other test
+KEYS = (SECRET, *(derive(SECRET, name) for name in ("manifest", "record-key/persons", "fingerprint")))
 
 
 def written(secret: bytes) -> set[bytes]:
@@ -24,26 +28,30 @@ def written(secret: bytes) -> set[bytes]:
     }
 
 
-def test_the_secret_is_in_nothing_that_spark_writes(spark: Any, spark_folder: Path, tmp_path: Path) -> None:
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_neither_secret_nor_keys_nor_ids_are_in_anything_that_spark_writes(
+    spark: Any, spark_folder: Path, tmp_path: Path
+) -> None:
     programme = make_town(tmp_path / "town", more=SWAP)
     divide(persons(), tmp_path / "town", 3)
-    made(programme, tmp_path / "release", SparkEngine(spark))
-    forbidden = written(SECRET) | written(derive(SECRET, "manifest")) | {b"P00017"}
-    logs = [path for path in (spark_folder / "events").rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in logs) > 10_000
-    left = [path for path in Path(spark.sparkContext._temp_dir).rglob("*") if path.is_file()]
-    for path in (*logs, *left):
-        content = path.read_bytes()
-        assert not [one for one in forbidden if one in content], path
-    settings = repr(spark.sparkContext.getConf().getAll()).encode()
-    assert not [one for one in forbidden if one in settings]
-
-
-def test_nothing_imports_pyspark_before_a_session_is_opened() -> None:
-    code = (
-        "import sys\n"
-        "import discreet.cli.protect, discreet.cli.audit, discreet.cli.check, discreet.cli.swap\n"
-        "import discreet.engine.spark\n"
-        "assert 'pyspark' not in sys.modules and 'py4j' not in sys.modules"
+    before = b"".join(files(spark_folder / "events").values())
+    protect(
+        load_programme(programme),
+        SECRET,
+        tmp_path / "release",
+        tmp_path / "private.json",
+        clock=lambda: NOON,
+        engine=SparkEngine(spark),
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    logs = files(spark_folder / "events")
+    told = b"".join(logs.values())
+    assert len(told) > len(before) + 10_000
+    assert b"SparkListenerTaskEnd" in told
+    settings = {Path("settings"): repr(spark.sparkContext.getConf().getAll()).encode()}
+    forbidden = [form for key in KEYS for form in written(key)]
+    for path, content in {**logs, **files(Path(spark.sparkContext._temp_dir)), **settings}.items():
+        assert not [one for one in forbidden if one in content], path
+        assert re.search(rb"\bP00\d{3}\b", content) is None, path

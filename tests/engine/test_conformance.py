@@ -13,19 +13,21 @@ import pytest
 
 from discreet.audit.audit import MEASURES
 from discreet.audit.case import recognise
-from discreet.engine.spark import SparkEngine
+from discreet.engine.spark import SparkEngine, _opened
 from discreet.errors import GateBroken, Mistakes
+from discreet.io.progress import Progress, Quiet
 from discreet.io.register import Register
 from discreet.io.serialize import json_text
 from discreet.pipeline.audit import audit_release
 from discreet.pipeline.check import check_data
 from discreet.pipeline.protect import Protected, protect
 from discreet.pipeline.swap import write_swap
+from discreet.population.reading import needs_of
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
 from discreet.run.run import Engine
-from tests.engine.small_town import CELL_KEY, CUBES, divide, make_town, persons
+from tests.engine.small_town import CELL_KEY, CUBES, divide, make_town, persons, write_text
 from tests.pipeline.conftest import NOON, SECRET, contents
 from tests.pipeline.small_country import NOISE, make_country
 
@@ -56,7 +58,9 @@ def engine(request: pytest.FixtureRequest) -> Engine | None:
     return None if request.param == "embedded" else SparkEngine(request.getfixturevalue("spark"))
 
 
-def made(programme: Path, out: Path, engine: Engine | None, threads: int = 1) -> Protected:
+def made(
+    programme: Path, out: Path, engine: Engine | None, threads: int = 1, progress: Progress | None = None
+) -> Protected:
     """Protect; the snapshot of a programme is in one register for all engines."""
     register = programme.with_name(f"{crc32(SECRET)}.register")
     return protect(
@@ -66,6 +70,7 @@ def made(programme: Path, out: Path, engine: Engine | None, threads: int = 1) ->
         out.with_name(f"{out.name}.private.json"),
         clock=lambda: NOON,
         threads=threads,
+        progress=progress,
         register=Register.of(register, SECRET),
         engine=engine,
     )
@@ -201,6 +206,26 @@ def test_neither_files_nor_their_order_change_a_value(
     assert values(contents(tmp_path / "release")) == values(files)
 
 
+def test_a_csv_file_is_read_by_several_tasks(
+    references: References, engine: Engine | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(folder: Path) -> Path:
+        programme = make_town(folder)
+        programme.write_text(programme.read_text().replace('= "persons"', '= "persons.csv"'))
+        write_text(persons(), folder / "persons.csv")
+        return programme
+
+    programme, files, _ = references.of("text", write)
+    monkeypatch.setattr("discreet.engine.spark.CSV_BYTES", 1000)
+    made(programme, tmp_path / "release", engine)
+    assert contents(tmp_path / "release") == files
+    if isinstance(engine, SparkEngine):
+        loaded = load_programme(programme)
+        assert loaded.population is not None
+        (one,) = engine._divided([_opened(needs_of(loaded, loaded.population.units["persons"], ()), ())])
+        assert [len(parts) for parts in one.parts] == [1] * 4
+
+
 def test_a_quarter_with_most_persons_is_no_exception(
     references: References, engine: Engine | None, tmp_path: Path
 ) -> None:
@@ -276,6 +301,83 @@ def test_mistakes_in_records_are_the_same_lines(
     loaded = load_programme(programme)
     assert check_data(loaded, engine=engine) == check_data(loaded)
     assert [path for path in tmp_path.rglob(".*") if not path.name.endswith(".lock")] == []
+
+
+def without_sex(table: pa.Table) -> pa.Table:
+    return table.drop_columns(["sex"])
+
+
+def with_number_ids(table: pa.Table) -> pa.Table:
+    return table.set_column(0, "pid", pa.array(range(len(table))))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without_sex, r"001\.parquet.*other columns|001\.parquet.*sex"),
+        (with_number_ids, r"001\.parquet: .*column 'pid' has the type number, and text in the first file"),
+    ],
+)
+def test_a_file_of_another_schema_is_the_same_line(
+    change: Callable[[pa.Table], pa.Table], message: str, engine: Engine | None, tmp_path: Path
+) -> None:
+    programme = make_town(tmp_path / "town")
+    divide(persons(), tmp_path / "town", 3)
+    path = tmp_path / "town" / "persons" / "001.parquet"
+    pq.write_table(change(pq.read_table(path)), path)
+    texts = []
+    for one in (None, engine):
+        with pytest.raises(Mistakes, match=message) as raised:
+            made(programme, tmp_path / "release", one)
+        texts.append(str(raised.value))
+    assert texts[0] == texts[1]
+    assert "\n" not in texts[0]
+    assert not (tmp_path / "release").exists()
+
+
+def test_codes_of_another_type_in_one_file_change_no_value(
+    references: References, engine: Engine | None, tmp_path: Path
+) -> None:
+    _, files, _ = references.of("plain", town())
+    programme = make_town(tmp_path / "plain")
+    divide(persons(), tmp_path / "plain", 3)
+    path = tmp_path / "plain" / "persons" / "001.parquet"
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("age")
+    table = table.set_column(at, "age", table["age"].cast(pa.int64()))
+    at = table.schema.get_field_index("sex")
+    pq.write_table(table.set_column(at, "sex", table["sex"].dictionary_encode()), path)
+    made(programme, tmp_path / "release", engine)
+    assert values(contents(tmp_path / "release")) == values(files)
+
+
+def test_records_that_change_under_the_run_are_refused(engine: Engine | None, tmp_path: Path) -> None:
+    programme = make_town(tmp_path / "town")
+    divide(persons(), tmp_path / "town", 3)
+
+    class Writer(Quiet):
+        """Somebody writes a file of records while tables are made."""
+
+        def stage(self, name: str, total: int | None = None) -> None:
+            if name.startswith("perturbing"):
+                pq.write_table(persons().slice(0, 5), tmp_path / "town" / "persons" / "001.parquet")
+
+    with pytest.raises(Mistakes, match=r"001\.parquet.*changed while it was read; run again"):
+        made(programme, tmp_path / "release", engine, progress=Writer())
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_the_same_line(engine: Engine | None, tmp_path: Path) -> None:
+    programme = make_town(tmp_path / "town")
+    divide(persons(), tmp_path / "town", 3)
+    (tmp_path / "file").write_text("")
+    texts = []
+    for one in (None, engine):
+        with pytest.raises(Mistakes) as raised:
+            made(programme, tmp_path / "file" / "release", one)
+        texts.append(str(raised.value))
+    assert texts[0] == texts[1]
+    assert "\n" not in texts[0]
 
 
 def test_a_damaged_file_is_named(engine: Engine | None, tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """A release on a file system of Hadoop appears whole or not at all; the next run removes an interrupted one."""
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,10 +11,21 @@ from typing import Any
 import pytest
 
 from discreet.engine import hadoop as hadoop_module
+from discreet.engine.computing import Computing
 from discreet.engine.failures import explained
 from discreet.engine.hadoop import UNFINISHED, Hadoop, is_address, published_at
+from discreet.engine.spark import SparkEngine
+from discreet.engine.verifying import verified
 from discreet.errors import Mistakes
+from discreet.io.secret import make_secret
+from discreet.programme.programme import load_programme
 from discreet.release.manifest import MANIFEST
+from discreet.release.verify import verify
+from tests.cli.called import discreet
+from tests.engine.conftest import require_java
+from tests.engine.small_town import divide, make_town, persons
+from tests.release.small import publish
+from tests.waiting import PATIENCE
 
 
 class Killed(Exception):
@@ -111,6 +125,26 @@ def test_a_killed_upload_is_no_release_and_the_next_run_starts_from_there(
         pytest.fail("the run has more steps than this test")
 
 
+def test_a_release_is_verified_at_its_address_and_in_a_task(
+    spark: Any, place: tuple[str, Path], tmp_path: Path
+) -> None:
+    address, behind = place
+    engine, work = SparkEngine(spark, tmp_path / "work"), tmp_path / "work"
+    with published_at(spark, address, work) as local:
+        publish(local)  # with a table whose name has a space and a slash
+        wanted = verify(local)
+    publish(tmp_path / "here")
+    assert wanted.passed
+    assert verified(address, given=engine) == verified(str(tmp_path / "here"), given=engine) == wanted
+    (behind / "README.md").unlink()
+    assert verified(f"{address}/", given=engine).problems == ("README.md: missing",)
+    assert list(work.iterdir()) == []
+    with pytest.raises(Mistakes, match=r"2032: release: no release there; give the address"):
+        verified(address.replace("2031", "2032"), given=engine)
+    with pytest.raises(Mistakes, match=r"release: only Spark can read there; add --engine spark"):
+        verified(address)
+
+
 def test_nothing_that_is_not_a_release_is_replaced(
     spark: Any, place: tuple[str, Path], tmp_path: Path
 ) -> None:
@@ -136,3 +170,62 @@ def test_no_write_access_is_reported_before_any_work(
     assert not any(tmp_path.rglob(MANIFEST))
     java = "org.apache.hadoop.security.AccessControlException: Permission denied: user=census, access=WRITE"
     assert "access is refused; ask for permission" in str(explained(RuntimeError(java), address, "--out"))
+
+
+def test_a_release_at_an_address_is_read_from_a_copy_that_goes(
+    spark: Any, place: tuple[str, Path], tmp_path: Path
+) -> None:
+    address, behind = place
+    release(spark, address, tmp_path, a="1")
+    programme = make_town(tmp_path / "town")
+    divide(persons(), programme.parent, 1)
+    where = Computing(load_programme(programme), SparkEngine(spark, tmp_path))
+    with where.published_release(address) as folder:
+        assert folder.name == "2031"
+        assert contents(folder) == contents(behind)
+    assert not folder.exists()
+    with where.published_release(str(behind)) as folder:
+        assert folder == behind
+    with pytest.raises(Mistakes, match=r"release: only Spark can read there; add --engine spark"):
+        Computing(where.programme, None).published_release(address)
+
+
+@pytest.mark.long
+def test_the_commands_publish_verify_and_audit_at_an_address(tmp_path: Path) -> None:
+    require_java()
+    behind, settings = tmp_path / "view", tmp_path / "settings"
+    behind.mkdir()
+    settings.mkdir()
+    (settings / "spark-defaults.conf").write_text(
+        f"spark.master local[2]\nspark.hadoop.fs.viewfs.mounttable.census.link./data {behind.as_uri()}\n"
+    )
+    programme = make_town(tmp_path / "town")
+    divide(persons(), programme.parent, 2)
+    secret = tmp_path / "office.key"
+    make_secret(secret)
+    address = "viewfs://census/data/2031"
+    # reconstruction reports seconds
+    given = ["--programme", str(programme), "--secret", str(secret), "--without", "reconstruction"]
+
+    def ran(*words: str | Path) -> str:
+        found = subprocess.run(
+            [sys.executable, "-m", "discreet", *map(str, words), "--engine", "spark"],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+            env={**os.environ, "SPARK_CONF_DIR": str(settings), "TMPDIR": str(tmp_path)},
+        )
+        assert found.returncode == 0, found.stderr
+        return found.stdout
+
+    ran("protect", programme, "--secret", secret, "--out", address)
+    assert f"{address}: passed." in ran("verify", address)
+    ran("audit", address, *given, "--out", tmp_path / "audit")
+    here = discreet("audit", behind / "2031", *given, "--out", tmp_path / "here")
+    assert here.returncode == 0, here.stderr
+    assert (tmp_path / "audit" / "audit.json").read_bytes() == (tmp_path / "here" / "audit.json").read_bytes()
+    assert list(tmp_path.glob("discreet-*")) == []
+    refused = discreet("audit", address, *given)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "only Spark can read there; add --engine spark" in refused.stderr

@@ -93,7 +93,7 @@ def test_a_cube_without_records_has_a_row(cubes: dict[str, Cube]) -> None:
 def test_equal_ids_meet(ids: list[int], targets: int) -> None:
     found: dict[int, set[int]] = {}
     total = 0
-    for row in unpacked(packed(rows_of_ids(np.array(ids, dtype=np.uint64), targets))):
+    for row in unpacked(packed(rows_of_ids(2, np.array(ids, dtype=np.uint64), targets))):
         assert row.kind is Kind.IDS
         assert 0 <= row.target < targets
         total += len(row.ids)
@@ -111,25 +111,27 @@ def test_errors_of_tasks_are_the_same_on_the_driver() -> None:
     assert row.object.problem == problems[0]
 
 
-@given(st.lists(st.integers(0, 10**9), max_size=300), st.integers(1, 16))
-def test_files_are_divided_in_their_order(sizes: list[int], parallel: int) -> None:
+@given(st.lists(st.integers(0, 10**9), max_size=300), st.integers(1, 10**9))
+def test_files_are_divided_in_their_order(sizes: list[int], most: int) -> None:
     parts = [FilePart(Path(f"{k}"), 0, 1, size) for k, size in enumerate(sizes)]
-    found = divided(parts, parallel)
+    found = divided(parts, most)
     assert [part for one in found for part in one] == parts
     assert 1 <= len(found) <= max(1, len(parts))
     largest = max(sizes, default=0)
     for one in found:
-        assert sum(part.size for part in one) <= 2 * (max(TASK_BYTES, largest) + largest)
+        assert sum(part.size for part in one) <= 2 * (max(most, largest) + largest)
 
 
 def test_ten_thousand_small_files_are_few_tasks() -> None:
     parts = [FilePart(Path(f"{k}"), 0, 1, 10_000) for k in range(10_000)]
-    assert [len(one) for one in divided(parts, 8)] == [1250] * 8
+    assert [len(one) for one in divided(parts, 12_500_000)] == [1250] * 8
 
 
 def test_one_huge_file_is_many_tasks() -> None:
     parts = [FilePart(Path("one"), k, k + 1, TASK_BYTES // 2) for k in range(200)]
-    assert [(one.first, one.last) for (one,) in divided(parts, 8)] == [(2 * k, 2 * k + 2) for k in range(100)]
+    assert [(one.first, one.last) for (one,) in divided(parts, TASK_BYTES)] == [
+        (2 * k, 2 * k + 2) for k in range(100)
+    ]
 
 
 def test_small_cubes_share_a_task_and_large_ones_do_not(

@@ -1,13 +1,17 @@
 """Opening a session: what is missing is reported in one line, and executors must run the same code."""
 
+import gc
+import json
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import discreet
@@ -15,7 +19,8 @@ from discreet.engine import session as opened
 from discreet.engine.failures import explained, failures
 from discreet.engine.session import Installed, checked_session, open_session, require_master, require_spark
 from discreet.errors import Mistakes
-from discreet.programme.engine import EngineKind, EngineRule
+from discreet.programme.engine import EngineRule
+from discreet.programme.engine_kind import EngineKind
 
 
 def fake_java(folder: Path, version: str) -> Path:
@@ -58,7 +63,8 @@ def test_a_new_java_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_an_absent_pyspark_is_reported_and_is_imported_by_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "pyspark.py").write_text("raise ImportError('absent')\n")
-    asked = "import discreet.cli.protect, discreet.engine.session as s\ns.require_spark()"
+    commands = ", ".join(f"discreet.cli.{name}" for name in ("protect", "audit", "check", "swap", "verify"))
+    asked = f"import {commands}, discreet.engine.spark, discreet.engine.session as s\ns.require_spark()"
     source = str(Path(discreet.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), source])}
     ran = subprocess.run(
@@ -90,23 +96,26 @@ def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_same_package_has_the_same_digest_in_an_archive(tmp_path: Path) -> None:
-    """A package that is shipped as a zip file is recognised; one changed byte is not."""
+    """A package that is shipped as a zip file is recognised and can be loaded; one changed byte is not."""
     package = Path(discreet.__file__).parent
     archive = tmp_path / "discreet.zip"
     with zipfile.ZipFile(archive, "w") as zipped:
-        for path in sorted(package.rglob("*.py")):
-            zipped.write(path, path.relative_to(package.parent))
+        for path in sorted(package.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                zipped.write(path, path.relative_to(package.parent))
     here = opened._here()
     assert here.code
     code = "import sys; sys.path.insert(0, sys.argv[1]); sys.path.insert(0, sys.argv[2])\n"
-    code += "from discreet.engine.session import _here; print(_here().code)"
+    code += "from discreet.engine.session import _here; print(_here().code)\n"
+    load = "import discreet.engine.tasks, discreet.pipeline.protect as protect; print(protect.__file__)"
     ran = subprocess.run(
-        [sys.executable, "-c", code, str(package.parent), str(archive)],
+        [sys.executable, "-c", code + load, str(package.parent), str(archive)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba")},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ran.stdout.strip() == here.code
+    assert ran.stdout.split() == [here.code, str(archive / "discreet" / "pipeline" / "protect.py")]
     copy = tmp_path / "copy" / "discreet"
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "errors.py").write_text((copy / "errors.py").read_text() + "\n")
@@ -181,11 +190,11 @@ def test_errors_of_spark_become_one_line(
 
 
 def test_an_error_of_a_task_is_not_quoted(spark: Any) -> None:
-    def fail(_: int) -> int:
+    def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         raise ValueError("person 4711")
 
     with pytest.raises(Mistakes) as refused, failures("here", "key"):
-        spark.sparkContext.parallelize([1], 1).map(fail).collect()
+        spark.range(0, 1, 1, 1).mapInArrow(fail, "id long").collect()
     assert "4711" not in str(refused.value)
 
 
@@ -205,6 +214,45 @@ def test_an_error_of_a_task_is_not_quoted(spark: Any) -> None:
 )
 def test_too_little_memory_names_the_setting(text: str, setting: str) -> None:
     assert setting in str(explained(RuntimeError(text), "Spark", "executors"))
+
+
+def test_java_and_workers_on_this_machine_are_set_up_for_short_runs_unless_the_office_has_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    options, daemon = "spark.driver.extraJavaOptions", "spark.python.daemon.module"
+    found = opened._with_java_options({"spark.master": "local[2]"})
+    assert "TieredStopAtLevel=1" in found[options]
+    assert "log4j2" in found[options]
+    assert found[daemon] == "discreet.engine.daemon"
+    found = opened._with_java_options({"spark.master": "spark://host:7077"})
+    assert "Tiered" not in found[options]
+    assert daemon not in found
+    own = {"spark.master": "local[2]", options: "-Xint", daemon: "own"}
+    assert opened._with_java_options(own) == own
+
+
+def test_workers_are_forked_from_a_process_with_one_thread_that_has_loaded_everything(spark: Any) -> None:
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            pass
+        parent = Path(f"/proc/{os.getppid()}")
+        name = parent.joinpath("cmdline").read_text().replace("\0", " ")
+        threads, frozen = len(list(parent.joinpath("task").iterdir())), gc.get_freeze_count()
+        archive = "pyspark.zip" in str(sys.modules["pyspark"].__file__)
+        told = json.dumps([name, threads, frozen, archive, "discreet.population.reading" in sys.modules])
+        yield pa.RecordBatch.from_arrays([pa.array([told])], names=["told"])
+
+    if not Path("/proc/self/task").exists():
+        pytest.skip("no /proc on this system")
+    (row,) = spark.range(0, 1, 1, 1).mapInArrow(task, "told string").collect()
+    name, threads, frozen, archive, loaded = json.loads(row.told)
+    assert "discreet.engine.daemon" in name
+    assert threads == 1
+    assert frozen > 10_000
+    assert not archive
+    assert loaded
 
 
 def test_tasks_on_this_machine_run_in_the_environment_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,8 @@ from discreet.engine.hadoop import Hadoop
 from discreet.engine.sources import readable
 from discreet.errors import Mistakes
 from discreet.io.databases import open_source
-from discreet.programme.engine import EngineKind, EngineRule
+from discreet.programme.engine import EngineRule
+from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme, load_programme
 from discreet.run.identity import begin_again, digest_inputs
 

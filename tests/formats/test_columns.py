@@ -94,6 +94,7 @@ def test_parquet_says_what_it_is(tmp_path: Path) -> None:
     assert metadata[b"discreet.cube"] == b"1.1"
     assert metadata[b"discreet.unit"] == b"persons"
     assert metadata[b"discreet.axes"] == b'["GEO.M", "SEX", "AGE.L"]'
+    assert not any(field.nullable for field in pq.read_schema(tmp_path / "a"))
 
 
 def test_an_empty_cube_is_a_file_without_rows(tmp_path: Path) -> None:

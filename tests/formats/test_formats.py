@@ -108,7 +108,7 @@ def test_pysdmx_reads_structures_and_data_together(small: ProtectedTable, tmp_pa
         (str(a), str(b), str(c), int(d)) for a, b, c, d in dataset.data.itertuples(index=False)
     ] == expected
     assert [component.id for component in dataset.structure.components] == [
-        "SEX", "AGE", "GEO", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS",
+        "SEX", "AGE", "GEO", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS", "LOWER_BOUND", "UPPER_BOUND",
     ]  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def test_pysdmx_reads_the_structures_back(tmp_path: Path) -> None:
     }
     (concepts,) = (item for item in read if isinstance(item, ConceptScheme))
     assert {concept.id for concept in concepts} == {
-        "GEO", "SEX", "AGE", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS",
+        "GEO", "SEX", "AGE", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS", "LOWER_BOUND", "UPPER_BOUND",
     }  # fmt: skip
 
 

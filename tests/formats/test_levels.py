@@ -68,7 +68,7 @@ def test_codes_that_end_early_belong_to_the_deepest_level() -> None:
     assert dict(zip(axis("A", UNEVEN).codes, found.levels.tolist(), strict=True)) == {
         TOTAL: 0, "1": 1, "1.1": 2, "1.1.1": 3, "1.2": 3, "2": 3,
     }  # fmt: skip
-    assert [found.is_whole(level) for level in range(4)] == [True, False, False, True]
+    assert found.whole == (True, False, False, True)
     assert levels_of([found]).names == ("total", "A:1 (part)", "A:2 (part)", "A:3")
 
 

@@ -14,33 +14,59 @@ from discreet.io.ptable_files import read_ptable
 from discreet.maths.exact_numbers import fraction
 from discreet.maths.privacy.accounting import read_loss
 from discreet.release.reader import read_codes
-from tests.fuzz.commands import fuzz, prepare
+from discreet.serve.http.geometry import read_geometry
+from tests.fuzz.commands import READ, SOUND, commands
+from tests.fuzz.inputs import made
+from tests.fuzz.running import SHARES, fuzzer, short, watched
 
-MANY = int(os.environ.get("DISCREET_FUZZ", "20000"))  # inputs of the long run; about 0.04 s each
+MANY = int(
+    os.environ.get("DISCREET_FUZZ", "20000")
+)  # inputs of the long run; about 0.02 s of the processor each
+REFUSED = {"infer weighted", "infer estimate"}  # of releases of another kind than the sound one
+QUICK = {name for name, (_, often) in SOUND.items() if often >= 5}
 READERS = settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    with contextlib.chdir(tmp_path):
-        prepare(tmp_path)
-        return tmp_path
-
-
-def test_some_damaged_inputs_end_with_a_message(folder: Path) -> None:
-    with contextlib.chdir(folder):
-        assert fuzz(60, seed=1).faults == {}
+def test_some_damaged_inputs_end_with_a_message(tmp_path: Path) -> None:
+    found = short(300, 1, tmp_path)
+    assert found.faults == {}
+    assert set(found.inputs) == set(SHARES)
 
 
 @pytest.mark.long
-def test_many_damaged_inputs_end_with_a_message(folder: Path) -> None:
-    with contextlib.chdir(folder):
-        found = fuzz(MANY, seed=2)
-    assert found.inputs == MANY
+def test_many_damaged_inputs_end_with_a_message(tmp_path: Path) -> None:
+    found = watched(MANY, 2, tmp_path)
+    assert sum(found.inputs.values()) == MANY
     assert found.faults == {}
-    assert found.codes[2] > MANY / 4
+    assert found.codes["option 2"] > found.inputs["option"] / 4
+    assert found.codes["reader 2"] > found.inputs["reader"] / 4
+
+
+def test_a_fault_is_found_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fuzzer itself: an error of another kind than those of a user is a fault, with the input that led to it."""
+
+    def broken(*_: object) -> None:
+        raise KeyError("of the program")
+
+    monkeypatch.setattr("tests.fuzz.running.refused", broken)
+    with fuzzer(1, tmp_path) as one:
+        numbers = [one.run(number) for number in range(12)]
+    wrong = [found for found in numbers if found["kind"] == "reader"]
+    assert wrong
+    assert all("KeyError" in str(found["fault"]) for found in wrong)
+
+
+def test_every_command_is_tried_and_its_call_is_sound(tmp_path: Path) -> None:
+    assert set(commands()) == set(SOUND)
+    assert {name for name, options in commands().items() if not options} == {"token revoke"}
+    with fuzzer(1, tmp_path) as one:
+        for name in sorted(QUICK):
+            code, text = made(SOUND[name][0].split())
+            one.restore()
+            assert code == (2 if name in REFUSED else 0), (name, text)
+        assert set(READ) <= set(one.sound)
 
 
 HEADERS = ("i,j,p,p_int_ub", "pcv,ckey,pvalue", "cell_value,cell_key,perturbation", "0,1,-1")
@@ -62,7 +88,7 @@ def test_any_p_table_file_is_read_or_refused(tmp_path: Path, header: str, rows: 
 @given(content=st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "f").write_bytes(content)
-    for read in (read_ptable, read_codes):
+    for read in (read_ptable, read_codes, read_geometry):
         with contextlib.suppress(DiscreetError):
             read(tmp_path / "f")
 

@@ -11,12 +11,12 @@ from scipy.sparse import csr_array
 from discreet.advise.strategy import Wanted, optimise
 from discreet.errors import Mistakes
 from discreet.hierarchy.estimate import forecast
-from discreet.hierarchy.integers import Bounds, Fit, Tables, integers, limits_of
+from discreet.hierarchy.integers import MOST_DENSE, Bounds, Fit, Tables, integers, limits_of
 from discreet.hierarchy.measure import measure, node_counts
 from discreet.hierarchy.spine import Spine, spine_of
 from discreet.maths.tree.bounds import UNBOUNDED
-from discreet.programme.strategy import Histogram, Strategy, strategy_of
-from tests.hierarchy.forests import HISTOGRAM, LEVELS, PLAIN, counts, grown, strategy
+from discreet.programme.strategy import Axis, Histogram, Strategy, strategy_of
+from tests.hierarchy.forests import HISTOGRAM, LEVELS, PLAIN, counts, dense_system, grown, strategy
 
 
 def true_tables(spine: Spine, asked: Strategy, leaf: csr_array) -> Tables:
@@ -127,6 +127,31 @@ def test_the_whole_tree_estimates_totals_better_than_single_levels() -> None:
     assert errors[Fit.TREE] < 0.97 * errors[Fit.OWN_LEVEL]
 
 
+@pytest.mark.parametrize("exact", [(), LEVELS[:2]])
+def test_one_matrix_of_weights_and_blocks_of_them_give_the_same_fit(
+    monkeypatch: pytest.MonkeyPatch, exact: tuple[str, ...]
+) -> None:
+    """Six areas of a parent with more cells than one matrix is used for."""
+    rng = np.random.default_rng(31)
+    spine = spine_of(LEVELS[:2], [np.zeros(6, dtype=np.int64)])
+    wide = Histogram((Axis("c", 26), Axis("e", 18)))
+    some = {"detailed": Fraction(1, 2), "c": Fraction(1, 4), "e": Fraction(1, 4)}
+    asked = strategy_of(
+        wide, Fraction(2), dict.fromkeys(LEVELS[:2], Fraction(1, 2)), dict.fromkeys(LEVELS[:2], some)
+    )
+    leaf = counts(rng, spine, wide, 3.0)
+    drawn = measure(spine, leaf, asked, rng.bytes(32))
+    limits = limits_of(spine, asked, leaf, exact)
+    assert integers(drawn, limits).level("country").nnz > MOST_DENSE, "blocks are what is used here"
+    design, observed, variances = dense_system(drawn)
+    losses = []
+    for most in (0, 10_000):
+        monkeypatch.setattr("discreet.hierarchy.integers.MOST_DENSE", most)
+        found = integers(drawn, limits).level(LEVELS[1]).toarray().reshape(-1)
+        losses.append(float((((observed - design @ found) ** 2) / variances).sum()))
+    assert losses[0] == pytest.approx(losses[1], rel=0.005)
+
+
 def test_empty_areas_stay_empty_where_totals_are_exact() -> None:
     rng = np.random.default_rng(8)
     spine = grown(rng)
@@ -157,6 +182,13 @@ def test_bounds_that_cannot_hold_are_refused_by_name_and_without_counts() -> Non
         integers(measure(spine, leaf, asked, bytes(32)), fit=Fit.OWN_LEVEL)
     with pytest.raises(Mistakes, match="no level 'county'"):
         integers(measure(spine, leaf, asked, bytes(32))).query("county", "total")
+
+
+def test_queries_that_ask_the_same_are_proposed_once() -> None:
+    spine = grown(np.random.default_rng(3))
+    best = optimise(spine, HISTOGRAM, [Wanted("block", "a*b*c*e"), Wanted("region", "c")], Fraction(1))
+    assert "a*b*c*e" not in best.queries
+    assert "detailed" in best.queries
 
 
 def test_an_optimised_strategy_beats_equal_shares_for_what_is_wanted() -> None:

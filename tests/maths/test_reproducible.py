@@ -35,6 +35,24 @@ def test_a_logarithm_is_the_nearest_float(value: float) -> None:
             assert off <= abs(true - arb(other)) or value == 1
 
 
+def test_logarithms_by_two_doubles_are_those_of_many_digits() -> None:
+    chance = np.random.default_rng(3)
+    places = np.arange(1, 400) / 256
+    values = np.concatenate(
+        [
+            chance.random(4000),
+            1 + chance.uniform(-1e-9, 1e-9, 500),
+            np.exp(chance.uniform(-740, 700, 2000)),
+            places,
+            np.nextafter(places, 0),
+            2.0 ** np.arange(-1074, 1023, 7),
+        ]
+    )
+    with ctx.workprec(300):
+        nearest = [float(arb(value).log().mid()) for value in values.tolist()]
+    assert log(values).tolist() == nearest
+
+
 def test_what_has_no_logarithm_is_not_a_number() -> None:
     assert np.isnan(log(np.array([0.0, -1.0, math.nan]))).all()
 

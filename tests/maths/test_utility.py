@@ -16,10 +16,12 @@ from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.noise.publishing import Negatives, PublishedLaw, Publishing
 from discreet.maths.utility import (
     ABSOLUTE_BINS,
+    STORED,
     ExpectedLosses,
     Measure,
     absolute_quantile,
     class_names,
+    distinct_counts,
     errors,
     expected_error,
     expected_errors,
@@ -171,3 +173,19 @@ def test_the_expected_errors_of_a_cell_by_hand() -> None:
     assert (two.false_positive, two.false_zero, two.unchanged) == (None, 0.5, 0.3)
     assert two.l1 == pytest.approx(0.2 * 3 + 0.5 * 2)
     assert two.relative == pytest.approx(0.8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 5) | st.integers(0, 2**40), max_size=30))
+def test_distinct_counts_are_those_of_a_sort(counts: list[int]) -> None:
+    distinct, place = distinct_counts(np.array(counts, dtype=np.int64))
+    assert distinct.tolist() == sorted(set(counts))
+    assert distinct[place].tolist() == counts
+
+
+def test_stored_expectations_are_those_worked_out_anew() -> None:
+    law = PublishedLaw(PTABLE, keeps_zeros=True)
+    stored, counts = ExpectedLosses(law), np.array([3, 0, STORED + 5, 1, 3, STORED + 5, 40])
+    for _ in range(2):
+        each = [ExpectedLosses(law).at(counts[k : k + 1])[0] for k in range(len(counts))]
+        assert stored.at(counts).tolist() == np.array(each).tolist()

@@ -29,6 +29,7 @@ from discreet.serve.answer import Answer
 from discreet.serve.dataset import dataset_of as answer_dataset
 from discreet.serve.dataset import keys_only
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from tests.source_rules import nodes, tree
 
 SECRET = bytes(range(7, 39))
 CELLS = 60_000
@@ -207,16 +208,14 @@ def test_a_confidential_table_shows_nothing_of_its_values() -> None:
 def makers(name: str) -> set[str]:
     """The modules that call something by this name."""
     root = Path(discreet.__file__).parent
-    found = set()
-    for path in root.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
-                called = (
-                    node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                )
-                if called == name:
-                    found.add(path.relative_to(root).as_posix())
-    return found
+    return {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if name in path.read_text(encoding="utf-8")
+        for node in nodes(tree(path))
+        if isinstance(node, ast.Call)
+        and name == (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", ""))
+    }
 
 
 def test_only_the_perturbing_package_makes_protected_tables() -> None:

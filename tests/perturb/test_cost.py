@@ -33,15 +33,15 @@ from discreet.perturb.private import PrivateMechanism
 from discreet.programme.programme import load_programme
 
 ACCOUNTS: dict[str, PrivacyLoss] = {
-    "epsilon": PureEpsilon(Fraction(3)),
-    "epsilon and delta": EpsilonDelta(Fraction(9), Fraction(1, 10**4)),
+    "epsilon": PureEpsilon(Fraction(30)),
+    "epsilon and delta": EpsilonDelta(Fraction(90), Fraction(1, 10**4)),
     "rho": Rho(Fraction(1)),
 }
 NOISE = {
     "geometric": "epsilon = 2",
     "laplace": "epsilon = 2\nbound = 30\ndelta = 1e-5",
     "normal": "epsilon = 2\nbound = 60\ndelta = 1e-5",
-    "hellinger": "epsilon = 2",
+    "hellinger": "epsilon = 20",  # a wide law takes seconds
     "discrete-gaussian": "rho = 0.5",
     "discrete-gaussian at a delta": "rho = 0.5\ndelta = 1e-6",
 }

@@ -207,7 +207,10 @@ def test_a_killed_process_loses_no_charge_that_was_acknowledged(ledger: Ledger, 
         told.add(process.stdout.readline().rstrip("\n"))
         time.sleep(moments.uniform(0, 0.3))
         process.kill()
-        told |= set(process.communicate(timeout=PATIENCE)[0].split("\n")[:-1])
+        told |= set(
+            process.stdout.read().split("\n")[:-1]
+        )  # with what was read ahead; communicate() would lose it
+        process.communicate(timeout=PATIENCE)
     # the server may still finish what it got from a process that was killed
 
     def is_settled() -> bool:

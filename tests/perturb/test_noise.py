@@ -16,12 +16,14 @@ from discreet.perturb.noise import (
     Guarantee,
     Noise,
     NoiseBudget,
+    _exact_totals,
     cell_key_noise,
     largest_variance,
 )
 from discreet.programme.cube import Signature
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.release import Disclosure
+from discreet.text.phrase import Language, spoken
 
 TABLE = PTableLaw(solve(PTableParameters(5, 3.0, js=2)))
 TOTAL, OTHER = Signature("persons", "", "", ()), Signature("persons", "", "", (("A", 1),))
@@ -118,3 +120,22 @@ def test_the_parts_of_a_budget_are_named() -> None:
         NoiseBudget(Fraction(1), Split.EVEN, 3, Neighbours.ADD_REMOVE, Protects.PERSON)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         Guarantee(Neighbours.ADD_REMOVE, Protects.PERSON, None)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        (("total",), "The overall total is published exactly, and not protected"),
+        (("STATE", "COUNTY"), "The totals of STATE, COUNTY are published exactly, and not protected"),
+        (
+            ("total", "STATE"),
+            "The overall total and the totals of STATE are published exactly, and not protected",
+        ),
+    ],
+)
+def test_exact_totals_of_a_hierarchy_are_stated_in_words_of_readers(
+    levels: tuple[str, ...], said: str
+) -> None:
+    sentence = _exact_totals(levels)
+    assert str(sentence).startswith(said)
+    assert "total" not in spoken(sentence, Language.GERMAN)

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.cli.app import main
@@ -353,3 +354,32 @@ def test_a_release_that_is_replaced_is_named(office: Office) -> None:
     manifest = office.folder / "release/manifest.json"
     manifest.write_text(manifest.read_text().replace('"format_version": ', '"format_version": 99'))
     office.refused_alike("cannot be compared", "--out", "release")
+
+
+@pytest.mark.parametrize("column", ["pid", "hid", "region", "town", "sex", "age", "works", "weight"])
+def test_damaged_pages_of_any_column_are_judged_alike(office: Office, column: str) -> None:
+    """Pages of columns that nothing counts are read by neither command."""
+    path = office.folder / "persons.parquet"
+    table = pq.read_metadata(path)
+    (found,) = (
+        chunk
+        for chunk in (table.row_group(0).column(at) for at in range(table.num_columns))
+        if chunk.path_in_schema == column
+    )
+    start = found.dictionary_page_offset or found.data_page_offset
+    content = bytearray(path.read_bytes())
+    content[start : start + found.total_compressed_size] = bytes(found.total_compressed_size)
+    path.write_bytes(content)
+    code, said = office.check()
+    assert code == office.protect()[0]
+    if code:
+        assert "a damaged Parquet file" in said[0]
+
+
+def test_a_damaged_column_of_a_rule_that_no_cube_needs_is_a_remark(office: Office) -> None:
+    changed(('axes = ["GEO.H", "SEX", "AGE"]', 'axes = ["GEO.H", "SEX"]'))(office.folder)
+    people("age", lambda column: ["none of these", *column[1:]])(office.folder)
+    code, said = office.check()
+    assert code == 0
+    assert any("Not refused, because no cube counts it: " in line for line in said)
+    assert office.protect()[0] == 0

@@ -62,10 +62,6 @@ def rounds(census: Path, tmp_path: Path, kills: int) -> None:
     assert all(name.startswith(("first.key", "second.key")) for name in left), left
 
 
-def test_kill_at_random_moments(census: Path, tmp_path: Path) -> None:
-    rounds(census, tmp_path, kills=4)
-
-
 @pytest.mark.long
 def test_kill_at_many_random_moments(census: Path, tmp_path: Path) -> None:
     rounds(census, tmp_path, kills=60)

@@ -16,16 +16,24 @@ from discreet.hierarchy.spine import Spine
 from discreet.io.register import Register
 from discreet.maths.privacy.accounting import Neighbours, Rho
 from discreet.perturb.ledger import Ledger
+from discreet.pipeline import hierarchical
 from discreet.pipeline.protect import protect
 from discreet.pipeline.spending import Spending
 from discreet.programme.programme import load_programme
+from discreet.release import measurements
 from tests.pipeline.conftest import NOON, SECRET, contents
 from tests.pipeline.small_country import NOISE, make_country
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 SEED = "cd" * 32
-MOMENTS = {"measuring": 3, "fitting": 4, "rounding": 6}  # how many steps are taken before
+MOMENTS = {  # how many steps are taken before
+    "measuring": 3,
+    "fitting": 4,
+    "rounding": 6,
+    "estimates": 1,
+    "files": 7,
+}
 
 
 class Watched:
@@ -101,14 +109,28 @@ def test_a_killed_run_is_finished_by_the_next(
     batches = list(integers._batches(_spine(folder)))
     assert fitted == sum(len(parents) for parents in batches[stored:])
     assert Ledger.open(folder / "ledger.db", lambda: NOON).spent("census") == Rho(Fraction(1, 2))
+    assert not list(folder.glob(".release.*"))
+    written = {name for name in seen.steps if name.startswith("writing estimates of ")}
+    if moment == "files":  # all tables were written, and the measurements of some levels
+        assert not written
+        assert "fitting areas" not in seen.steps
+        assert 0 < sum(seen.steps["writing measurements"]) < _measured(folder)
+        return
     areas = sum(seen.steps["estimating areas"])
     assert areas == sum(seen.steps["fitting areas"]) == len(_spine(folder))
     assert len(seen.steps["estimating areas"]) > 5
-    assert not list(folder.glob(".release.*"))
+    assert len(written) == (2 if moment == "estimates" else 3)
+    assert sum(seen.steps["writing measurements"]) == _measured(folder)
 
 
 def _spine(folder: Path) -> Spine:
     return hierarchical_mechanism(load_programme(folder / "programme.toml")).plan.spine
+
+
+def _measured(folder: Path) -> int:
+    """How many areas have measurements, each where it is measured."""
+    plan = hierarchical_mechanism(load_programme(folder / "programme.toml")).plan
+    return sum(len(plan.kinds[kind].queries) > 0 for kind in plan.kind_of.tolist())
 
 
 def _kill_after(owner: object, name: str, steps: int) -> None:
@@ -126,8 +148,12 @@ def _kill_after(owner: object, name: str, steps: int) -> None:
 
 if __name__ == "__main__":
     integers.PARENTS_AT_ONCE = 2
-    place = {"measuring": (Drawn, "noisy"), "fitting": (integers, "fit_blocks")}.get(
-        sys.argv[1], (integers, "whole_numbers")
-    )
-    _kill_after(*place, MOMENTS[sys.argv[1]])
+    places: dict[str, tuple[object, str]] = {
+        "measuring": (Drawn, "noisy"),
+        "fitting": (integers, "fit_blocks"),
+        "rounding": (integers, "whole_numbers"),
+        "estimates": (hierarchical, "write_estimates"),
+        "files": (measurements._QueryFile, "add"),
+    }
+    _kill_after(*places[sys.argv[1]], MOMENTS[sys.argv[1]])
     made(Path(sys.argv[2]), Path(sys.argv[2]) / "release")

@@ -86,6 +86,30 @@ def test_a_swap_that_was_stopped_between_its_two_folders_is_repeated(
         write_swap(programme, SECRET, out, private)
 
 
+def test_a_swap_that_was_stopped_before_its_mark_was_removed_is_repeated(
+    census: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programme = load_programme(swapping(census, tmp_path / "census") / "programme.toml")
+    out, private = tmp_path / "swapped", tmp_path / "private"
+    publish = AtomicFolder.publish
+
+    def stopped(self: AtomicFolder) -> None:
+        publish(self)
+        if self.place == out.resolve():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(AtomicFolder, "publish", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        write_swap(programme, SECRET, out, private)
+    first = contents(out)
+    assert (private / ".unfinished").exists()
+    monkeypatch.setattr(AtomicFolder, "publish", publish)
+    write_swap(programme, SECRET, out, private)
+    assert contents(out) == first
+    assert not (private / ".unfinished").exists()
+    assert not list(tmp_path.glob(".*.partial"))
+
+
 def test_runs_repeat_and_the_rule_is_part_of_the_run(census: Path, tmp_path: Path) -> None:
     folder = swapping(census, tmp_path / "census")
     one = run(folder, tmp_path / "one")

@@ -68,7 +68,7 @@ def test_columns_that_nest_are_a_tree() -> None:
 
 def test_a_code_below_two_others_is_refused() -> None:
     with pytest.raises(
-        Mistakes, match=r"small 'x' is in big '[AB]' and in another; 'big' must follow from 'small'"
+        Mistakes, match=r"small 'x' is in big '[AB]' and in another; name the columns coarse to fine, or"
     ):
         nested_codes([opened(big=["B", "A"], small=["x", "x"])], ["big", "small"])
     with pytest.raises(Mistakes, match="is in big"):  # also in another table

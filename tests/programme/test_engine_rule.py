@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.programme.engine import EMBEDDED, EngineKind, EngineRule, is_credential
+from discreet.programme.engine import EMBEDDED, EngineRule, is_credential
+from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import load_programme
 from tests.programme.test_swap_rule import GOOD, programme
 

@@ -135,7 +135,7 @@ def test_only_units_have_unit_labels(folder: Path) -> None:
 
 def test_the_built_in_programme_labels_all_its_variables_and_breakdowns_apart() -> None:
     names = eu2021.variables()
-    assert len({eu2021.label(name) for name in names}) == len(names)
+    assert len({eu2021.texts(name).label for name in names}) == len(names)
     for name in names:
         cuts = set(eu2021.breakdowns(name)) - {name}
         labels = eu2021.breakdown_labels(name)

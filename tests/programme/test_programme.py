@@ -389,6 +389,19 @@ def test_many_mistakes_at_once(complaints: Complain) -> None:
         assert any(said in line for line in lines), (said, lines)
 
 
+def test_a_name_that_no_file_can_have_is_an_absent_file(complaints: Complain) -> None:
+    name = "n" * 400
+    text = GOOD.replace("persons.parquet", name, 1).replace("codelists/sex.csv", name, 1)
+    lines = complaints(text.replace("V = 2.0\nD = 5", f'ptable = "{name}"', 1))
+    for key in ("population.persons", "variables.SEX.codelist", "noise.ptable"):
+        assert any(f"{key}: no file 'nnn" in line for line in lines), (key, lines)
+
+
+def test_arrays_in_arrays_without_end_are_refused(complaints: Complain) -> None:
+    (line,) = complaints(GOOD + "\nx = " + "[" * 3000)
+    assert "nested too deeply" in line
+
+
 def test_a_broken_section_does_not_hide_the_others(complaints: Complain) -> None:
     text = (
         GOOD.replace("V = 2.0", "V = []").replace('"AGE.L"]', '"AGE.X"]').replace("geography", "geographie")

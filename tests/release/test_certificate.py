@@ -205,7 +205,7 @@ def test_the_command(
     ],
 )
 def test_two_codes_give_the_same_integers(kind: LawKind, parameter: Fraction, bound: int | None) -> None:
-    drawn = threshold_table(budgeted_law(kind, parameter, bound))  # type: ignore[arg-type]
+    drawn = threshold_table(budgeted_law(kind, parameter, bound))
     found = law_table(kind.value, parameter, bound, drawn.first, drawn.last)
     assert found == Table(drawn.first, drawn.numbers)
     for shift in (1, 2):

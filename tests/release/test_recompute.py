@@ -132,3 +132,39 @@ def test_a_threshold_that_cannot_be_told_from_a_whole_number_is_refused(whole: i
             recompute._floor((whole + 1 - off) / recompute.UNIT)
         with pytest.raises(ArithmeticError):
             recompute._floor((whole + 1 + off) / recompute.UNIT)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"bound": 1e308},
+        {"bound": 10**9},
+        {"tables": [{"parameter": "1/1000000000", "rows": [{"first": -9, "last": 9, "sha256": ""}]}]},
+        {"tables": [{"parameter": "1", "rows": [{"first": -(10**12), "last": 10**12, "sha256": ""}]}]},
+        {
+            "noise": "hellinger",
+            "tables": [{"parameter": "1", "rows": [{"first": 0, "last": 10**12, "sha256": ""}]}],
+        },
+        {
+            "noise": "hellinger",
+            "tables": [{"parameter": "1/100000", "rows": [{"first": 0, "last": 1, "sha256": ""}]}],
+        },
+    ],
+    ids=str,
+)
+def test_numbers_that_no_release_has_end_at_once(changes: dict[str, Any]) -> None:
+    one = entry(Change(came=1), Neighbours.ADD_REMOVE, Fraction(1), squares=False)
+    made = with_table(document("laplace", Neighbours.ADD_REMOVE, one), Fraction(1))
+    made["tables"] = [{"parameter": "1", "rows": [{"first": -9, "last": 9, "sha256": ""}]}]
+    (problem,) = problems({**made, **changes})
+    assert "numbers that no release has" in problem
+
+
+@pytest.mark.parametrize("noise", ["laplace", "hellinger"])
+def test_changes_that_no_record_makes_end_at_once(noise: str) -> None:
+    one = entry(Change(came=10**12, moved=1), Neighbours.ADD_REMOVE, Fraction(20), squares=False)
+    made = document(noise, Neighbours.ADD_REMOVE, one, delta="1")
+    made["bound"] = 9
+    rows = [{"first": -9 if noise == "laplace" else 0, "last": 9, "sha256": ""}] * 2
+    found = list(problems({**made, "tables": [{"parameter": "20", "rows": rows}]}))
+    assert "numbers that no release has" in found[-1]

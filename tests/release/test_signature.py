@@ -85,6 +85,8 @@ def test_keys_are_private_whole_and_of_the_right_kind(tmp_path: Path) -> None:
     assert (tmp_path / "k").stat().st_mode & 0o77 == 0
     with pytest.raises(Mistakes, match="the file exists"):
         make_key(tmp_path / "k")
+    with pytest.raises(Mistakes, match="no name of a file"):
+        make_key(Path("/"))
     public.chmod(0o600)
     with pytest.raises(Mistakes, match="not a private key"):
         read_private_key(public)
@@ -100,6 +102,10 @@ def test_keys_are_private_whole_and_of_the_right_kind(tmp_path: Path) -> None:
 def test_links_and_pipes_are_refused(tmp_path: Path) -> None:
     publish(tmp_path / "r")
     release = tmp_path / "r"
+    (tmp_path / "latest").symlink_to("r")
+    for path in (tmp_path / "latest", f"{tmp_path}/latest/"):
+        with pytest.raises(BrokenRelease, match=r"latest: is a link, .* give the folder itself"):
+            verify(path)
     (release / "README.md").rename(tmp_path / "elsewhere.md")
     (release / "README.md").symlink_to(tmp_path / "elsewhere.md")
     assert verify(release).problems == ("README.md: is a link; a release has files only",)

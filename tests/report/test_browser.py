@@ -1,12 +1,12 @@
 """The pages in a real browser: quiet, without the network, sortable by mouse and keyboard, within the screen."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, sync_playwright
+from tools.browser import REMEDY, find, launch
 
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
@@ -15,20 +15,19 @@ from discreet.report.swap import REPORT, write_report
 from tests.report.conftest import Reported
 from tests.report.test_swap_report import village
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PAGES = ("audit.html", "public.html", "report.html", "ptable.html")
 WIDTHS = (390, 1280)
 LAST_COLUMN = "t => [...t.tBodies[0].rows].map(r => +r.cells[r.cells.length - 1].dataset.value)"
 
 pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="NO CHROMIUM: the report was NOT opened in a browser; apt-get install chromium"
+    find() is None, reason=f"NO CHROMIUM: the report was NOT opened in a browser; {REMEDY}"
 )
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as started:
-        one = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        one = launch(started)
         yield one
         one.close()
 

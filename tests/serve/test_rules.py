@@ -302,7 +302,7 @@ def test_areas_may_be_grouped_or_filtered_but_not_both(ruled: Make) -> None:
     assert "grouped and filtered" in found.message
     young = Query("persons", (Axis("AGE", (), (Group("young", ("Y_LT15",)),)),), 'AGE != "Y30-49"')
     assert isinstance(builder.ask(young, "u"), Answer)
-    assert "SEX and EDU may not" in refused(builder, query("EDU", "SEX")).message
+    assert "Sex and Educational attainment may not" in refused(builder, query("EDU", "SEX")).message
 
 
 def test_the_limits_themselves_are_allowed(ruled: Make, builder: TableBuilder) -> None:

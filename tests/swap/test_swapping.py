@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from discreet.errors import Mistakes
 from discreet.population.encode import hashed_ids
 from discreet.programme.programme import Programme, load_programme
+from discreet.swap.households import grouped
 from discreet.swap.result import HOUSEHOLD, Excluded, SwapResult, Why
 from discreet.swap.swapping import swap
 from tests.swap.hamlets import SECRET, SWAP, Tables, build, shuffled, tables
@@ -354,3 +355,16 @@ def test_a_population_where_nobody_is_alike_is_listed_not_refused() -> None:
     result = swapped({"persons": held["persons"]}, SWAP)
     lonely = (result.households.at_risk_level >= 0) & (result.partner < 0)
     assert (result.why[lonely] == Why.NO_DONOR).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 6), max_size=30))
+def test_households_are_numbered_by_their_first_record(households: list[int]) -> None:
+    """0 is a record without a household; members may be scattered."""
+    hashes = np.array([0, *np.random.default_rng(1).integers(1, 2**64 - 1, 6, dtype=np.uint64)], np.uint64)
+    rows = np.array(households, dtype=np.int64)
+    ids, number, member = grouped(hashes[rows], rows > 0)
+    seen = list(dict.fromkeys(one for one in households if one))
+    assert member.tolist() == [seen.index(one) if one else -1 for one in households]
+    assert ids.tolist() == sorted(int(hashes[one]) for one in seen)
+    assert [int(hashes[seen[place]]) for place in number] == ids.tolist()

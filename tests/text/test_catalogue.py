@@ -3,16 +3,18 @@
 import ast
 import re
 import string
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from babel.messages.pofile import read_po
 from tools import messages
 
-from discreet.text.phrase import CATALOGUES, LOCALE, Language
+from discreet.text.phrase import CATALOGUES, Language
+from tests.source_rules import nodes, tree
 
 SOURCE = Path(__file__).parents[2] / "src" / "discreet"
+LOCALE = SOURCE / "text" / "locale"
 
 
 def catalogue_file(language: Language) -> Path:
@@ -25,11 +27,15 @@ def translations(language: Language) -> dict[str, str]:
         return {str(one.id): str(one.string) for one in read_po(file, abort_invalid=True) if one.id}
 
 
-def calls() -> Iterator[tuple[str, ast.Call]]:
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "phrase":
-                yield f"{path.relative_to(SOURCE)}:{node.lineno}", node
+@cache
+def calls() -> tuple[tuple[str, ast.Call], ...]:
+    return tuple(
+        (f"{path.relative_to(SOURCE)}:{node.lineno}", node)
+        for path in SOURCE.rglob("*.py")
+        if "phrase" in path.read_text(encoding="utf-8")
+        for node in nodes(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "phrase"
+    )
 
 
 def placeholders(template: str) -> list[str]:
@@ -104,7 +110,7 @@ def test_nothing_is_said_over_http_that_has_one_language_only() -> None:
     for path in (
         path for path in (SOURCE / "serve").rglob("*.py") if path.stem != "server"
     ):  # the operator's
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(tree(path)):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
                 continue
             # what is wrong with a file is the operator's matter

@@ -147,8 +147,10 @@ def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
     proposal = None if isinstance(made, str) else made
     edge = None
     if proposal is None and task.margin:
-        _, found = _proposed(facts, replace(task, margin=0.0))
+        at_edge, found = _proposed(facts, replace(task, margin=0.0))
         edge = None if isinstance(found, str) else found
+        if edge is not None:  # plane and alternatives are judged by the count that judged it
+            exposed = at_edge
     # what excludes each other is shown for the limits that were searched with
     shown = task.inside() if proposal is None and edge is None else task
     seen = exposed if task.kind is LawKind.CELL_KEY else facts.by_participants

@@ -155,6 +155,8 @@ def _gains(proposed: Alternative, row: Alternative) -> str:
     error = f"the typical error of a count is {row.error:.2f} instead of {proposed.error:.2f}"
     if math.isclose(row.error, proposed.error, rel_tol=0.005):
         return f"about the same: {error}"
+    if row.error > proposed.error and row.success >= proposed.success:
+        return f"loses accuracy: {error}; gains no safety: {risk}"
     if row.error > proposed.error:
         return f"gains safety: {risk}; loses accuracy: {error}"
     return f"gains accuracy: {error}; loses safety: {risk}"

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 from math import sqrt
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.hierarchy.estimate import forecast
+from discreet.hierarchy.estimate import forecast, known_totals
 from discreet.hierarchy.mechanism import HierarchicalMechanism, hierarchical_mechanism
 from discreet.hierarchy.spine import Spine
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.accounting import Neighbours
-from discreet.maths.tree.shares import exact_shares, mean_variance, optimal_shares
+from discreet.maths.tree.shares import Forms, exact_shares, mean_variance, optimal_shares
 from discreet.programme.hierarchical import PL94_2020, groups_of
 from discreet.programme.programme import Programme
 from discreet.programme.strategy import Grouping, Histogram, LevelShare, Strategy, pl94_2020
+
+Floats = NDArray[np.floating[Any]]
 
 PARTS = 4096  # of the budget: shares are whole numbers of them
 
@@ -83,7 +88,7 @@ def advise_strategy(programme: Programme) -> StrategyAdvice:
     histogram, wanted = wanted_queries(programme, chosen)
     spine, rule = chosen.plan.spine, chosen.hierarchy
     own = replace(chosen.plan.strategy, histogram=histogram)
-    found = optimise(spine, histogram, wanted, own.budget, own.queries, own.neighbours)
+    found = optimise(spine, histogram, wanted, own.budget, own.queries, own.neighbours, rule.totals)
     proposed = replace(found, reach=own.reach)
     census = own if rule.name == PL94_2020 else shares_of_2020(own)
     queries = tuple(dict.fromkeys(one.query for one in wanted))
@@ -157,35 +162,80 @@ def optimise(
     rho: Fraction,
     queries: Sequence[str] = (),
     neighbours: Neighbours = Neighbours.SUBSTITUTE,
+    totals: Sequence[str] = (),
 ) -> Strategy:
     """Choose the shares of rho that make the weighted variance of the estimates smallest (``maths.tree.shares``).
 
-    ``queries`` may be measured at every level; those in ``wanted`` and ``detailed`` always may. The tree is taken as
-    regular, with the mean number of children of each level, bypassed areas counted as they are.
+    ``queries`` may be measured at every level; those in ``wanted`` and ``detailed`` always may. Variances are those of
+    the tree as it is, with its bypassed areas and known ``totals``.
     """
     _checked(spine, wanted)
     basis = histogram.basis
-    names = tuple(dict.fromkeys([*queries, *(one.query for one in wanted), "detailed"]))
+    different: dict[tuple[int, bytes], str] = {}  # queries with other names that ask the same are one
+    for name in ("detailed", *queries, *(one.query for one in wanted)):
+        marginal = histogram.marginal(name)
+        different.setdefault((marginal.kept, marginal.rows.tobytes()), name)
+    names = tuple(different.values())
     marginals = [histogram.marginal(name) for name in names]
-    sizes = [len(nodes) for nodes in spine.node_of]
-    # levels whose areas all are their parents' equals have nothing to measure
-    shown = [at for at in range(len(sizes)) if at == len(sizes) - 1 or sizes[at] < sizes[at + 1]]
-    branching = [sizes[b] / sizes[a] for a, b in pairwise(shown)]
-    targets = [np.zeros((basis.subsets, basis.d, basis.d)) for _ in shown]
+    targets = [np.zeros((basis.subsets, basis.d, basis.d)) for _ in spine.levels]
     for one in wanted:
-        level = next(at for at, number in enumerate(shown) if number >= spine.levels.index(one.level))
+        level = spine.levels.index(one.level)
         targets[level] += one.weight * mean_variance(basis, histogram.marginal(one.query))
-    needed = np.zeros((len(shown), len(names)), dtype=bool)
+    needed = np.zeros((len(spine.levels), len(names)), dtype=bool)
     needed[-1, names.index("detailed")] = True
-    found = optimal_shares(basis, marginals, branching, targets, needed / PARTS)
-    shares = exact_shares(found.shares, PARTS, needed)
+    forms = forms_of(spine, known_totals(spine, totals))
+    found = optimal_shares(basis, marginals, forms, targets, needed / PARTS)
+    shares = exact_shares(_on_shown_levels(spine, found.shares), PARTS, needed)
     levels = []
-    for number, name in enumerate(spine.levels):
-        row = shares[shown.index(number)] if number in shown else []
+    for name, row in zip(spine.levels, shares, strict=True):
         total = sum(row, Fraction(0))
-        asked = tuple((query, part / total) for query, part in zip(names, row, strict=False) if part)
+        asked = tuple((query, part / total) for query, part in zip(names, row, strict=True) if part)
         levels.append(LevelShare(name, total, asked))
     return Strategy(histogram, rho, tuple(levels), LawKind.DISCRETE_GAUSSIAN, neighbours)
+
+
+def _on_shown_levels(spine: Spine, shares: Floats) -> Floats:
+    """A level whose areas all are bypassed measures nothing: its shares are those of the next level."""
+    found = shares.copy()
+    for level in range(len(spine.levels) - 1):
+        if not (spine.bottom[spine.node_of[level]] == level).any():
+            found[level + 1] += found[level]
+            found[level] = 0
+    return found
+
+
+def forms_of(spine: Spine, known: NDArray[np.bool_]) -> Forms:
+    """The different trees below the nodes of a spine, children before parents."""
+    numbers: dict[tuple[object, ...], int] = {}
+    form_of = np.zeros(len(spine), dtype=np.int64)
+    rows: list[tuple[int, int, bool, list[tuple[int, int]]]] = []
+    for node in range(len(spine) - 1, -1, -1):
+        below = (
+            sorted(Counter(form_of[spine.children(node)].tolist()).items()) if not spine.is_leaf(node) else []
+        )
+        own = int(spine.top[node]), int(spine.bottom[node]), bool(known[node])
+        key = (*own, *below)
+        if key not in numbers:
+            numbers[key] = len(rows)
+            rows.append((*own, below))
+        form_of[node] = numbers[key]
+    levels = np.arange(len(spine.levels))
+    starts = np.cumsum([0, *(len(below) for *_, below in rows)])
+    pairs = [pair for *_, below in rows for pair in below]
+    children = csr_array(
+        (
+            np.array([number for _, number in pairs], dtype=np.float64),
+            np.array([form for form, _ in pairs], dtype=np.int64),
+            starts,
+        ),
+        shape=(len(rows), len(rows)),
+    )
+    return Forms(
+        children,
+        np.stack([(levels >= top) & (levels <= bottom) for top, bottom, *_ in rows]),
+        np.array([exact for _, _, exact, _ in rows]),
+        np.array([len(nodes) for nodes in spine.node_of], dtype=np.int64),
+    )
 
 
 def _checked(spine: Spine, wanted: Sequence[Wanted]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.api.arguments import in_arguments, names_arguments
 from discreet.api.columns import AnyTable, Tables, listed
+from discreet.api.drawings import shown
+from discreet.api.laws import table_of
 from discreet.api.population import Population
 from discreet.api.programme import Programme
 from discreet.api.protect import Secrets
+from discreet.api.ptables import PTables
 from discreet.api.releases import Origin, Release, open_release
 from discreet.api.results import Result, figures
 from discreet.api.secret import Secret, secret_key
@@ -33,35 +36,36 @@ from discreet.audit.audit import (
     WeightsAudit,
 )
 from discreet.audit.case import Case, make_case, recognise
-from discreet.audit.differencing_areas import Crossing, read_crossing
+from discreet.audit.differencing_areas import Crossing, read_crossing, require_areas
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret, supposing
 from discreet.audit.hierarchy import HierarchyAudit
 from discreet.audit.measures import Privacy
 from discreet.audit.session import RATE, REQUESTS, SECONDS, Session, SessionFindings
 from discreet.audit.session import attack_server as run_session
-from discreet.audit.utility import Utility, utility_by
-from discreet.engine.computing import require_embedded
+from discreet.audit.utility import Utility, side_by_side, utility_by
+from discreet.engine.computing import computing
 from discreet.errors import mistake
+from discreet.io.atomic_folder import require_free
 from discreet.io.progress import Progress
 from discreet.io.progress_bar import cores, shown_progress
-from discreet.io.ptable_files import read_ptable
 from discreet.io.serialize import to_json
+from discreet.io.temporary_folder import temporary_folder
 from discreet.maths.noise.hellinger import PTableLaw
-from discreet.maths.noise.ptable import PTable
 from discreet.page.charts import Drawing
-from discreet.page.markup import Html, joined
+from discreet.page.markup import Html
 from discreet.page.skeleton import Part
-from discreet.pipeline.audit import audit as run_audit
-from discreet.pipeline.audit import open_earlier, require_known, write_audit
+from discreet.pipeline.audit import Before, audit_release, require_known, require_outside, write_audit
 from discreet.report.confidential import gates_part, measured_parts
 from discreet.report.findings import attack_lines, audit_lines, session_lines
 from discreet.report.published import Names, attack_part, names_of
 from discreet.report.utility import utility_part
-from discreet.report.utility_lines import utility_lines
+from discreet.report.utility_lines import compared_lines, utility_lines
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from discreet.engine.spark import SparkEngine
 
 Published = Table | Release | str | Path
 PART_IDS = {
@@ -230,7 +234,7 @@ class AuditReport:
         return self.summary()
 
     def _repr_html_(self) -> Html:
-        return joined([part.html() for part in (gates_part(self.found.verdicts), *self._parts)])
+        return shown(part.html() for part in (gates_part(self.found.verdicts), *self._parts))
 
 
 @names_arguments
@@ -241,15 +245,22 @@ def audit(
     secret: Secrets | None = None,
     without: Collection[str] = (),
     earlier: Release | str | Path | None = None,
+    earlier_programme: Programme | str | Path | None = None,
+    earlier_secret: Secrets | None = None,
+    lookup: AnyTable = None,
+    geographies: Sequence[str] = (),
     out: str | Path | None = None,
     threads: int = 0,
     progress: bool = True,
+    engine: SparkEngine | None = None,
 ) -> AuditReport:
     """Recount the confidential records, attack a release with full knowledge, and check its gates.
 
     Of a release that this process made, programme and secret are known; for one that was opened from a folder, give the
-    programme and ``secret``. ``earlier`` is a release of the same tables that is subtracted; ``out`` also writes the
-    confidential report into a new folder.
+    programme and ``secret``. ``earlier`` is a release of the same tables that is subtracted; one from a folder is
+    compared with its true counts where ``earlier_programme`` made it, under ``earlier_secret`` if that is another one.
+    ``lookup`` is a table of the overlapping areas of the two variables that ``geographies`` names. ``out`` also writes
+    the confidential report into a new folder. With an ``engine`` Spark counts the records.
 
     >>> import discreet as ds
     >>> census = ds.Population(persons={"pid": range(90), "sex": ["F", "M", "F"] * 30}, person_id="pid")
@@ -260,26 +271,49 @@ def audit(
     opened = release_of(release)
     refuse_adjusted(opened.opened, fitted=True)
     require_known(without)
+    if out is not None:
+        require_outside(Path(out), opened.folder)
+        require_free(Path(out), "out")
+    crossing = _crossing(lookup, geographies)
+    if crossing is not None:
+        require_areas(published(opened.opened), crossing)
     origin = _made_from(opened, census, secret)
-    require_embedded(origin.programme.resolved, "audit")
-    with shown_progress(not progress) as listener:
-        case = _case(opened, origin, threads, listener)
-        before = None
-        if earlier is not None:
-            first = release_of(earlier)
-            its = first.origin
-            before = open_earlier(
-                first.opened,
-                opened.opened,
-                its.programme.resolved if its else None,
-                its.secret.key if its else origin.secret.key,
-                cores(threads),
-                listener,
-            )
-        found = run_audit(case, without, listener, before)
+    before = _before(earlier, earlier_programme, earlier_secret, origin.secret)
+    with (
+        temporary_folder(out is None) as temporary,
+        computing(origin.programme.resolved, given=engine) as where,
+        shown_progress(not progress) as listener,
+    ):
+        work = temporary.path if temporary is not None else Path(str(out)).resolve().parent
+        key, many = origin.secret.key, cores(threads)
+        run = recognise(where.programme, key, opened.opened, many, listener, where.engine)
+        found = audit_release(run, opened.opened, without, before, crossing, work)
         if out is not None:
-            write_audit(found, Path(out), opened.folder, cores(threads), listener)
+            write_audit(found, Path(out), opened.folder, many, listener)
     return AuditReport(found, names_of(opened.opened))
+
+
+def _before(
+    earlier: Release | str | Path | None,
+    programme: Programme | str | Path | None,
+    secret: Secrets | None,
+    present: Secret,
+) -> Before | None:
+    """The earlier release, with the programme and secret behind it where they are known."""
+    if earlier is None:
+        if programme is not None or secret is not None:
+            name = "earlier_secret" if programme is None else "earlier_programme"
+            raise mistake("", name, "without earlier", "give the earlier release, too: earlier=")
+        return None
+    first = release_of(earlier)
+    if first.origin is not None and programme is None:
+        return Before(first.folder, first.origin.programme.resolved, first.origin.secret.key)
+    if programme is None and secret is not None:
+        remedy = "give the programme of the earlier release: earlier_programme="
+        raise mistake("", "earlier_secret", "without earlier_programme", remedy)
+    declared = Programme.read(programme) if isinstance(programme, str | Path) else programme
+    key = present if secret is None else secret_key(secret)
+    return Before(first.folder, None if declared is None else declared.resolved, key.key)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -334,14 +368,14 @@ class AttackReport:
         return self.summary()
 
     def _repr_html_(self) -> Html:
-        return attack_part(self.found).html()
+        return shown([attack_part(self.found).html()])
 
 
 @names_arguments
 def attack(
     release: Published,
     *,
-    ptable: PTable | Result[PTable] | str | Path | None = None,
+    ptable: PTables | None = None,
     variance: float | None = None,
     bound: int | None = None,
     earlier: Release | str | Path | None = None,
@@ -371,7 +405,9 @@ def attack(
     if before is not None:
         refuse_adjusted(before.opened)
     crossing = _crossing(lookup, geographies)
-    seen = supposing(published(opened.opened), _law(ptable), variance)
+    seen = supposing(
+        published(opened.opened), None if ptable is None else PTableLaw(table_of(ptable)), variance
+    )
     with shown_progress(not progress) as listener:
         outsider = Outsider(
             seen,
@@ -440,14 +476,6 @@ def _crossing(lookup: AnyTable, geographies: Sequence[str]) -> Crossing | None:
     return read_crossing(tables.records("lookup"), names[0], names[1])
 
 
-def _law(ptable: PTable | Result[PTable] | str | Path | None) -> PTableLaw | None:
-    if ptable is None:
-        return None
-    if isinstance(ptable, str | Path):
-        return PTableLaw(read_ptable(Path(ptable)).law())
-    return PTableLaw(ptable.found if isinstance(ptable, Result) else ptable)
-
-
 @names_arguments
 def utility(
     release: Published,
@@ -474,3 +502,48 @@ def utility(
         case = _case(opened, origin, threads, listener)
         found = utility_by(case.published, case.truth, by, listener)
     return Result(found, tuple(utility_lines(found)), (utility_part(found),))
+
+
+@dataclass(frozen=True)
+class ComparedUtility:
+    """The errors of several releases of the same records, by name, and their figures side by side.
+
+    >>> import discreet as ds
+    >>> census = ds.Population(persons={"pid": range(90), "sex": ["F", "M", "F"] * 30}, person_id="pid")
+    >>> two, nine = (ds.protect(census, ds.Cube("sex"), ds.CellKey(V=V, D=9), secret=ds.Secret.new()) for V in (2, 9))
+    >>> list(ds.compare_utility({"V = 2": two, "V = 9": nine}).utilities)
+    ['V = 2', 'V = 9']
+    """
+
+    utilities: Mapping[str, Utility]
+    side_by_side: Mapping[str, Mapping[str, float | None]]  # figure -> release -> value
+
+
+@names_arguments
+def compare_utility(
+    releases: Mapping[str, Published],
+    census: Population | Programme | str | Path | None = None,
+    *,
+    secret: Secrets | None = None,
+    by: str = "",
+    threads: int = 0,
+    progress: bool = True,
+) -> Result[ComparedUtility]:
+    """The errors of several releases of the same records side by side, each under a name. Confidential.
+
+    >>> import discreet as ds
+    >>> census = ds.Population(persons={"pid": range(90), "sex": ["F", "M", "F"] * 30}, person_id="pid")
+    >>> two, nine = (ds.protect(census, ds.Cube("sex"), ds.CellKey(V=V, D=9), secret=ds.Secret.new()) for V in (2, 9))
+    >>> found = ds.compare_utility({"V = 2": two, "V = 9": nine}, census)
+    >>> sorted(found.to_pandas().columns)
+    ['V = 2', 'V = 9', 'figure']
+    """
+    if not isinstance(releases, Mapping) or len(releases) < 2:
+        raise mistake("", "releases", "fewer than two", 'name them: {"V = 2": first, "V = 5": second}')
+    found = {
+        name: utility(one, census, secret=secret, by=by, threads=threads, progress=progress).found
+        for name, one in releases.items()
+    }
+    figures_of = side_by_side(found)
+    rows = tuple({"figure": figure, **values} for figure, values in figures_of.items())
+    return Result(ComparedUtility(found, figures_of), tuple(compared_lines(figures_of)), rows=rows)

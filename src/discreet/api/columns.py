@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from discreet.api.cubes import Axis, Bands, Cube
 from discreet.api.declaration import Declaration
-from discreet.api.noise import Swap
+from discreet.api.noise import Hierarchical, Noise, Swap
 from discreet.errors import mistake
 from discreet.io.databases import open_source
 from discreet.io.files import BATCH, Records
@@ -62,6 +62,12 @@ class Tables:
         elif isinstance(table, Mapping) and set(table) <= set(DeclaredSource.model_fields):
             entry = dict(table)
         else:
+            if isinstance(table, Mapping) and {"uri", "file"} & set(table):
+                wrong = ", ".join(sorted(set(map(str, table)) - set(DeclaredSource.model_fields)))
+                known = ", ".join(DeclaredSource.model_fields)
+                raise mistake(
+                    "Population", unit, f"a source with unknown keys: {wrong}", f"its keys are {known}"
+                )
             self.sources[unit] = MemorySource(unit, arrow_table(table, unit))
             self.population[unit] = f"{unit}.parquet"
             return
@@ -163,13 +169,26 @@ class Naming:
         for name in sorted(mentioned(text) - set(self.variables)):
             self.axis(name)
 
-    def swap(self, swap: Swap) -> None:
-        """Declare the variables of a rule of swapping, except names of compositions."""
-        for name in dict.fromkeys([*swap.risk, *(part for profile in swap.similar for part in profile)]):
-            if isinstance(name, str):
-                self.axis(name)
+    def swap(self, swap: Swap) -> dict[str, Any]:
+        """A rule of swapping as a programme file declares it, with its variables, except those of compositions."""
+        declared: dict[str, Any] = swap.declared()
+        declared["similar"] = [
+            [self.axis(part) if isinstance(part, str) else part for part in profile]
+            for profile in declared["similar"]
+        ]
+        if swap.risk:
+            declared["risk"] = [self.axis(name) for name in swap.risk]
         if swap.exclude:
             self.mentions(swap.exclude)
+        self._columns |= {*swap.carry, *([swap.risk_column] if swap.risk_column else [])}
+        return declared
+
+    def noise(self, noise: Noise) -> None:
+        """Declare the geography and the histogram of hierarchical noise, which no cube need have."""
+        if isinstance(noise, Hierarchical) and noise.histogram:
+            for axis in (noise.geography, *noise.histogram):
+                if isinstance(axis, str | Bands):
+                    self.axis(axis)
 
     def axis(self, axis: Axis) -> str:
         """The breakdown of an axis, whose variable is declared if it is not yet."""
@@ -182,6 +201,9 @@ class Naming:
             if len(chain) > 1 and axis in chain:
                 return self._nested(chain, axis)
         if self._declared is not None:
+            levels = [name for name, entry in self.variables.items() if axis in entry.get("breakdowns", {})]
+            if len(levels) == 1:
+                return f"{levels[0]}.{axis}"
             if "standard" in self._declared.content and variable in eu2021.variables():
                 self.variables[variable] = {"column": eu2021.column(variable)}
                 return axis
@@ -214,6 +236,7 @@ class Naming:
             values = [of.values_of(unit, column) for unit in units]
             code = of.missing_code(column, any(one.has_gaps for one in values))
             rows = flat_codes(values, code)
+            _require_values(column, rows)
             self._add(name, column, codelist(name, rows), code)
         else:
             code = of.declared_missing(column)
@@ -238,6 +261,7 @@ class Naming:
                 for unit in units:
                     of.encode(unit, chain)
                 rows, has_gaps = nested_codes((of.records(unit) for unit in units), chain)
+                _require_values(column, rows)
                 code = of.missing_code(column, has_gaps)
                 tree = codelist(name, with_missing(rows, code))
             else:
@@ -251,6 +275,9 @@ class Naming:
         name = word(axis.name or axis.column)
         if name in self._bands and self._bands[name] == axis:
             return name
+        known = self.variables.get(name, {})
+        if axis.column == known.get("column") and list(axis.limits) == known.get("bands") and axis.on is None:
+            return name  # as the programme file declares it
         if name in self.variables:
             remedy = f'name one of the two: bands("{axis.column}", .., name="{name}_groups")'
             raise mistake("", f"bands({axis.column!r})", f"{name} is declared in another way, too", remedy)
@@ -294,6 +321,12 @@ class Naming:
         }
         stated = {key: value for key, value in described.items() if value is not None}
         return {**stated, **self._of.further.get(column, {})}
+
+
+def _require_values(column: str, rows: Sequence[Code]) -> None:
+    if not rows:
+        remedy = f'give records, or the codes: codelists={{"{column}": ["A", "B"]}}'
+        raise mistake("Population", f"column {column}", "no record has a value", remedy)
 
 
 def word(column: str) -> str:

@@ -16,7 +16,12 @@ LONGEST_ID = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Bands:
-    """A column of numbers, or of dates of birth, in bands; made by ``bands`` and ``ages``."""
+    """A column of numbers, or of dates of birth, in bands; made by ``bands`` and ``ages``.
+
+    >>> import discreet as ds
+    >>> ds.bands("age", 0, 15, 65) == ds.Bands(column="age", limits=(0, 15, 65))
+    True
+    """
 
     column: str
     limits: tuple[Limit, ...] = ()  # lower limits, rising; the last band is open

@@ -95,6 +95,8 @@ def _with_absolute_paths(content: dict[str, Any], folder: Path, written: Contain
     for key in ("ptable", "utility"):
         if content.get("noise", {}).get(key):
             content["noise"][key] = str(folder / content["noise"][key])
+    if bounds := content.get("noise", {}).get("invariants", {}).get("bounds"):
+        bounds["file"] = str(folder / bounds["file"])
     for cube in content.get("cubes", []):
         if cube.get("counts"):
             cube["counts"]["file"] = str(folder / cube["counts"]["file"])

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
-import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.api.arguments import names_arguments
+from discreet.api.arguments import chosen, names_arguments
 from discreet.api.results import Result
 from discreet.errors import mistake
-from discreet.io.ptable_files import read_ptable
+from discreet.io.ptable_files import PTableFile, read_ptable
 from discreet.maths.cells.lookup import Order, build, change
-from discreet.maths.noise.additive import AdditiveLaw, LawKind, Number
-from discreet.maths.noise.certificates import Certificate, certificate
+from discreet.maths.noise.additive import AdditiveLaw, LawKind, Number, SquareSensitivity, exact
+from discreet.maths.noise.certificates import GAUSSIAN_DELTA, Certificate, certificate
 from discreet.maths.noise.draws import BitSource, draw
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import Loss, Pmf
-from discreet.maths.noise.named import NoiseParameters, named_law
+from discreet.maths.noise.named import NoiseParameters, implied_kind, named_law
 from discreet.maths.noise.ptable import PTable
 from discreet.maths.noise.thresholds import RowLaw, row_table, threshold_table
 from discreet.programme.utility_file import read_utility
@@ -74,7 +75,7 @@ class NoiseLaw:
                 "give the true count" if count is None else "leave it out: it is the same for every count"
             )
             raise mistake("", "count", "missing" if count is None else str(count), remedy)
-        bits, true = BitSource(os.urandom(32)), count or 0
+        bits, true = BitSource(secrets.token_bytes(32)), count or 0
         if isinstance(self.law, PTableLaw):
             keys = (bits.words(n) >> np.uint64(32)).astype(np.uint32)
             drawn: NDArray[np.int64] = change(build(self.law.ptable, Order.PLAIN), np.full(n, true), keys)
@@ -102,17 +103,20 @@ def noise(
     epsilon: Number | None = None,
     rho: Number | None = None,
     sigma: Number | None = None,
+    sensitivity: Literal["exact", "paper"] | None = None,
     bound: int | None = None,
     V: float | None = None,
     D: int | None = None,
     js: int | None = None,
-    ptable: PTable | Result[PTable] | str | Path | None = None,
+    ptable: PTable | PTableFile | Result[PTable] | Result[PTableFile] | str | Path | None = None,
     utility: str | Path | None = None,
+    delta: Number | None = None,
 ) -> Result[NoiseLaw]:
     """A noise law: its probabilities, expected errors and guarantee; ``sample`` draws of it.
 
-    ``kind`` is laplace, normal, geometric, discrete-gaussian, hellinger, exponential, uniform or cell-key; a ``ptable``
-    replaces the parameters of cell-key.
+    ``kind`` is laplace, normal, geometric, discrete-gaussian, hellinger, exponential, uniform or cell-key; without it
+    ``rho`` or ``sigma`` mean discrete-gaussian, ``epsilon`` geometric, ``D`` and ``V`` cell-key. A ``ptable`` replaces
+    the parameters of cell-key. ``delta`` is where Gaussian noise is certified; other laws are refused above it.
 
     >>> import discreet as ds
     >>> law = ds.noise("discrete-gaussian", rho="1/8")
@@ -121,27 +125,51 @@ def noise(
     >>> len(law.sample(100))
     100
     """
+    given: dict[str, Any] = {
+        "epsilon": epsilon, "bound": bound, "rho": rho, "sigma": sigma, "D": D, "V": V, "js": js,
+        "sensitivity": None if sensitivity is None else chosen("sensitivity", sensitivity, SquareSensitivity),
+        "utility": None if utility is None else read_utility(Path(utility)),
+    }  # fmt: skip
+    named = sorted(name for name, value in given.items() if value is not None)
     if ptable is not None:
-        given = read_ptable(Path(ptable)).law() if isinstance(ptable, str | Path) else ptable
-        table = given.found if isinstance(given, Result) else given
-        return _described(NoiseLaw("cell-key", {}, PTableLaw(table), certificate(PTableLaw(table))))
+        if kind is not None or named:
+            remedy = "give one of them: leave out the other arguments of the noise, or the p-table"
+            raise mistake("", "ptable", f"together with {', '.join(named or ['kind'])}", remedy)
+        law_of_table = PTableLaw(table_of(ptable))
+        return _described(NoiseLaw("cell-key", {}, law_of_table, _certified(law_of_table, delta)))
     kinds = [one.value for one in LawKind]
-    if kind not in kinds:
+    wanted_kind = implied_kind(named) if kind is None else LawKind(kind) if kind in kinds else None
+    if wanted_kind is None:
         raise mistake("", "kind", repr(kind), f"choose from {', '.join(kinds)}, or give ptable=")
-    wanted = NoiseParameters(
-        LawKind(kind),
-        epsilon=epsilon,
-        bound=bound,
-        rho=rho,
-        sigma=sigma,
-        D=D,
-        V=V,
-        js=js,
-        utility=None if utility is None else read_utility(Path(utility)),
-    )
+    wanted = NoiseParameters(wanted_kind, **given)
     law = named_law(wanted)
     parameters = {name: str(value) for name, value in wanted.given().items() if name != "utility"}
-    return _described(NoiseLaw(kind, parameters, law, certificate(law)))
+    return _described(NoiseLaw(wanted_kind.value, parameters, law, _certified(law, delta)))
+
+
+def table_of(given: PTable | PTableFile | Result[PTable] | Result[PTableFile] | str | Path) -> PTable:
+    """The p-table of an argument: as it is, of a file that was read, or of a path."""
+    found: object = given.found if isinstance(given, Result) else given
+    if isinstance(found, str | Path):
+        return read_ptable(Path(found)).law()
+    if isinstance(found, PTableFile):
+        return found.law()
+    if not isinstance(found, PTable):
+        remedy = "give ptable(V=2, D=5), read_ptable(path) or a path"
+        raise mistake("", "ptable", f"an object of type {type(found).__name__}", remedy)
+    return found
+
+
+def _certified(law: AnyLaw, delta: Number | None) -> Certificate:
+    """Certify a law; a delta is where Gaussian noise is certified, and a limit for the other laws."""
+    asked = None if delta is None else exact("delta", delta)
+    if asked is not None and not 0 < asked < 1:
+        raise mistake("", "delta", str(delta), "give a number between 0 and 1")
+    found = certificate(law, GAUSSIAN_DELTA if asked is None else asked)
+    if asked is not None and found.delta > asked:
+        remedy = "use a larger bound, or a law without one"
+        raise mistake("", "delta", f"{float(found.delta):.3g}, above {delta}", remedy)
+    return found
 
 
 def law_of(given: NoiseLaw | Result[NoiseLaw]) -> AnyLaw:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,12 +16,15 @@ from discreet.api.noise import Noise, Swap
 from discreet.api.programme import Programme
 from discreet.errors import mistake
 from discreet.population.look import look
-from discreet.programme.inference import Decision, Stated, infer
+from discreet.programme.inference import Decision, Role, Stated, infer
 from discreet.programme.population import ID_KEYS, UNITS
 from discreet.programme.programme import Supplied
+from discreet.programme.reading import DeclaredProgramme
 from discreet.programme.sources import resolve_source
 
 NAME = "notebook"
+SECTIONS = tuple(DeclaredProgramme.model_fields)
+PROTECTING = ("secret", "out", "register", "ledger", "account", "earlier", "sign", "threads", "progress")
 
 
 class Population:
@@ -44,6 +49,9 @@ class Population:
     Population(persons; geography lau)
     """
 
+    decisions: tuple[Decision, ...]  # of ``inferred``: what each column was taken for, and why
+
+    @names_arguments
     def __init__(
         self,
         *,
@@ -67,7 +75,7 @@ class Population:
         **further: object,
     ) -> None:
         """Take over the tables; ``further`` are keys of the ``[population]`` section, such as ``flags``."""
-        self.decisions: tuple[Decision, ...] = ()  # of ``inferred``
+        self.decisions = ()
         given = {"persons": persons, "households": households, "families": families, "dwellings": dwellings}
         ids = (person_id, household_id, family_id, dwelling_id)
         places = listed("geography", geography)
@@ -99,6 +107,7 @@ class Population:
             tables.require_column(column)
 
     @classmethod
+    @names_arguments
     def from_toml(cls, path: str | Path) -> Population:
         """The population, variables and codelists that a programme file declares; its cubes and noise are left out.
 
@@ -119,12 +128,14 @@ class Population:
         households: AnyTable = None,
         families: AnyTable = None,
         dwellings: AnyTable = None,
+        age: str | None = None,
         **stated: Any,
     ) -> Population:
-        """A population whose ids and geography are found in the records, as ``discreet init`` finds them.
+        """A population whose ids, geography and weights are found in the records, as ``discreet init`` finds them.
 
-        ``stated`` are other arguments of ``Population``; what they state is not inferred. ``decisions`` has what each
-        column was taken for, and why: review it before anything is published.
+        ``stated`` are other arguments of ``Population``, and ``age`` is the column of ages or dates of birth: what they
+        state is not inferred. ``decisions`` has what each column was taken for, and why: review it before anything is
+        published. Codelists follow from the columns as they do in ``Population``.
 
         >>> import discreet as ds
         >>> census = ds.Population.inferred(persons=ds.synth(2000).read("persons"), geography=["nuts3", "lau"])
@@ -139,13 +150,24 @@ class Population:
             if table is not None:
                 tables.take(unit, table)
         facts = [look(source, unit, unit) for unit, source in tables.sources.items()]
-        geography = stated.get("geography")
-        found = infer(facts, Stated(geography=None if geography is None else tuple(geography)))
+        geography, weights = stated.get("geography"), listed("weights", stated.get("weights") or ())
+        found = infer(
+            facts,
+            Stated(
+                geography=None if geography is None else tuple(listed("geography", geography)),
+                person_id=stated.get("person_id"),
+                household_id=stated.get("household_id"),
+                age=age,
+                weight=weights[0] if weights else None,
+            ),
+        )
         ids = {ID_KEYS[unit]: column for unit, column in found.ids.items() if column is not None}
-        population = cls(**given, **{"geography": found.geography, **ids, **stated})
+        weighing = [one.column for one in found.decisions if one.role is Role.WEIGHT]
+        population = cls(**given, **{"geography": found.geography, **ids, "weights": weighing, **stated})
         population.decisions = found.decisions
         return population
 
+    @names_arguments
     def programme(
         self,
         cubes: Cube | Iterable[Cube],
@@ -178,15 +200,16 @@ class Population:
         entries = [naming.cube(cube) for cube in wanted]
         for text in zeros:
             naming.mentions(text)
-        if swap is not None:
-            naming.swap(swap)
+        swapping = {} if swap is None else {"swap": naming.swap(swap)}
+        naming.noise(noise)
+        _require_sections(further)
         release = {"name": name, "title": title, "disclose": disclose, "consistent": consistent or None}
         content: dict[str, Any] = {
             "population": tables.population,
             "variables": naming.variables,
             "cubes": _with_own_ids(entries),
-            "structural_zeros": [{"where": text} for text in zeros],
-            **({} if swap is None else {"swap": swap.declared()}),
+            **({"structural_zeros": [{"where": text} for text in zeros]} if zeros else {}),
+            **swapping,
             "noise": noise.declared(),
             "release": {key: value for key, value in release.items() if value is not None},
             **({} if gates is None else {"gates": dict(gates)}),
@@ -214,6 +237,7 @@ class Population:
 
         return Programme(Declaration(content, path, Supplied(sources, naming.codelists), kept), again)
 
+    @names_arguments
     def with_records(self, tables: Mapping[str, AnyTable]) -> Population:
         """The same population with other records in some of its tables: those of a swap, or of another year."""
         return _population(self._tables.with_records(tables))
@@ -244,6 +268,18 @@ def _population(tables: Tables) -> Population:
     found = Population.__new__(Population)
     found._tables, found.decisions = tables, ()  # noqa: SLF001, another way to make one
     return found
+
+
+def _require_sections(further: Mapping[str, object]) -> None:
+    """Refuse an argument that is neither one of the library nor a section of a programme file."""
+    known = [*signature(Population.programme).parameters, *PROTECTING, *SECTIONS]
+    for name in further:
+        if name not in SECTIONS:
+            near = get_close_matches(name, known, 1)
+            remedy = (
+                f"did you mean {near[0]}=?" if near else f"sections of a programme are {', '.join(SECTIONS)}"
+            )
+            raise mistake("", "argument", f"unknown: {name}=", remedy)
 
 
 def _with_own_ids(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
-"""P-tables and privacy losses as objects: solving, composing and converting."""
+"""Privacy losses as objects: composing and converting."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,56 +10,10 @@ from discreet.api.arguments import names_arguments
 from discreet.api.results import Result
 from discreet.errors import mistake
 from discreet.maths.exact_numbers import fraction
-from discreet.maths.noise.ptable import PTable
-from discreet.maths.noise.ptable_solver import PTableParameters, Variance, solve
 from discreet.maths.privacy.accounting import Converted, Neighbours, converted
-from discreet.maths.privacy.composition import Composable, Total, composed_deltas, composed_epsilons
-from discreet.report.ptable import ptable_chart
+from discreet.maths.privacy.composition import Composable, Total, Way, composed_deltas, composed_epsilons
 
 Amount = int | float | str | Fraction
-
-
-@names_arguments
-def ptable(
-    *,
-    V: float | Sequence[float],
-    D: int,
-    js: int = 0,
-    pstay: float | Sequence[float] | None = None,
-    variance: str = "at-most",
-) -> Result[PTable]:
-    """The maximum-entropy p-table of the cell key method: variance ``V``, largest change ``D``, no counts 1 to ``js``.
-
-    >>> import discreet as ds
-    >>> table = ds.ptable(V=2, D=5, js=2)
-    >>> table.smallest_positive
-    3
-    >>> table.chart().to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite")
-    True
-    """
-    given = PTableParameters(
-        D,
-        V if isinstance(V, int | float) else tuple(V),
-        js,
-        pstay if pstay is None or isinstance(pstay, int | float) else tuple(pstay),
-        variance=_variance(variance),
-    )
-    found = solve(given)
-    name = f"p-table for V {V:g}, D {D}" if isinstance(V, int | float) else f"p-table for D {D}"
-    laws = [
-        {
-            int(change): float(p)
-            for change, p in zip(found.changes(row), found.probabilities[row], strict=True)
-        }
-        for row in range(found.last_row + 1)
-    ]
-    head = f"{name}: {len(laws)} rows, changes of at most {found.reach}"
-    rows = tuple(
-        {"count": count, "change": change, "probability": p}
-        for count, law in enumerate(laws)
-        for change, p in law.items()
-    )
-    return Result(found, (head, *found.notes), drawings=(ptable_chart(laws, name),), rows=rows)
 
 
 @dataclass(frozen=True)
@@ -123,7 +77,7 @@ def accounting(
         *(f"epsilon {_shown(one)}" for one in found.epsilon_totals),
         *(f"delta {_shown(one)}" for one in found.delta_totals),
     ]
-    return Result(found, (f"{len(releases):,} releases, {neighbours.value}", *lines))
+    return Result(found, (f"{len(releases):,} releases, neighbours {neighbours.value}", *lines))
 
 
 @names_arguments
@@ -139,13 +93,11 @@ def convert(
     given = {"rho": rho, "epsilon": epsilon, "delta": delta}
     exact = {name: None if value is None else _exact(value, name) for name, value in given.items()}
     found = converted(exact["rho"], exact["epsilon"], exact["delta"])
-    return Result(found, (f"{found.what} {found.published:.6g} as published, {found.tighter:.6g} at best",))
-
-
-def _variance(given: str) -> Variance:
-    if given not in list(Variance):
-        raise mistake("", "variance", repr(given), f"choose from {', '.join(Variance)}")
-    return Variance(given)
+    known = ", ".join(f"{name} {value}" for name, value in given.items() if value is not None)
+    line = f"{known}: {found.what} {found.published:.6g}"
+    if found.published != found.tighter:
+        line += f" as published (Bun & Steinke 2016), {found.tighter:.6g} by the tighter formula"
+    return Result(found, (line,))
 
 
 def _exact(amount: Amount, name: str) -> Fraction:
@@ -155,5 +107,10 @@ def _exact(amount: Amount, name: str) -> Fraction:
         raise mistake("", name, repr(amount), 'give a number, or a fraction such as "1/3"') from None
 
 
+_WAYS = {Way.ZCDP: "zCDP", Way.LOSS_DISTRIBUTION: "loss distribution"}
+
+
 def _shown(one: Total) -> str:
-    return f"({one.way.value}): " + (f"{one.value:.6g}" if one.value is not None else one.reason)
+    return f"({_WAYS.get(one.way, one.way.value)}): " + (
+        f"{one.value:.6g}" if one.value is not None else one.reason
+    )

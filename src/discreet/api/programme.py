@@ -7,7 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
+from discreet.api.arguments import names_arguments
 from discreet.api.declaration import Declaration
+from discreet.api.drawings import shown
 from discreet.errors import mistake
 from discreet.page.markup import As, Column, Html, table
 from discreet.programme.cube import Cube
@@ -38,6 +40,7 @@ class Programme:
         self._declaration, self._again = declaration, again
 
     @classmethod
+    @names_arguments
     def read(cls, path: str | Path) -> Programme:
         """The programme of a file; every mistake in it is reported at once."""
         if not isinstance(path, str | Path):
@@ -76,6 +79,7 @@ class Programme:
         """The tables, resolved."""
         return self.resolved.cubes
 
+    @names_arguments
     def to_toml(self, folder: str | Path) -> Path:
         """Write the programme file, its codelists and the records in memory into a new folder; return the file.
 
@@ -95,7 +99,9 @@ class Programme:
     def _repr_html_(self) -> Html:
         columns = [Column("cube"), Column("counted"), Column("axes"), Column("possible cells", As.COUNT)]
         rows = [(cube.id, cube.unit, _axes(cube), cube.size) for cube in self.cubes]
-        return table(f"Programme {self.name}", columns, rows)
+        return shown(
+            [table("Programme" if self.name == "release" else f"Programme {self.name}", columns, rows)]
+        )
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a programme may contain records and cannot be pickled; write it with to_toml")

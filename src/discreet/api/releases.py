@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.api.arguments import names_arguments
+from discreet.api.drawings import shown
 from discreet.api.programme import Programme
 from discreet.api.secret import Secret
 from discreet.api.tables import Table, TableAxis, summary_frame
@@ -21,7 +22,7 @@ from discreet.errors import BrokenRelease, mistake
 from discreet.formats.dataset import part_of
 from discreet.inference.noise import KnownLaw, noise_of
 from discreet.io.temporary_folder import TemporaryFolder
-from discreet.page.markup import As, Column, Html, joined, paragraph, table
+from discreet.page.markup import As, Column, Html, paragraph, table
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown
 from discreet.programme.filter import alternatives
@@ -175,8 +176,9 @@ class Release(Mapping[str, Table]):
     def _repr_html_(self) -> Html:
         columns = [Column("table"), Column("counted"), Column("axes"), Column("cells", As.COUNT)]
         rows = [tuple(row[column.name] for column in columns) for row in self._rows()]
-        shown = table(f"Release {self.manifest.name}", columns, rows)
-        return joined([shown, paragraph(str(self.noise.sentence()))])
+        name = self.manifest.name
+        listed = table("Release" if name == "release" else f"Release {name}", columns, rows)
+        return shown([listed, paragraph(str(self.noise.sentence()))])
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from discreet.api.drawings import as_picture, shown
 from discreet.api.tables import summary_frame
 from discreet.errors import mistake
 from discreet.io.serialize import to_json
 from discreet.page.charts import WIDE, Chart, Drawing
-from discreet.page.markup import Html, joined, listing
+from discreet.page.markup import Html, listing
 from discreet.page.skeleton import Part
 
 if TYPE_CHECKING:
@@ -64,14 +65,14 @@ class Result(Generic[Found_co]):
             raise mistake("", "chart", "this result has none", "see summary() and to_pandas()")
         if name is not None and name not in named:
             raise mistake("", "chart", repr(name), f"choose from {', '.join(named)}")
-        return (named[name] if name is not None else self.charts[0]).draw(WIDE)
+        return as_picture((named[name] if name is not None else self.charts[0]).draw(WIDE))
 
     def __repr__(self) -> str:
         return self.summary()
 
     def _repr_html_(self) -> Html:
         drawn = [chart.html() for chart in self.drawings]
-        return joined(
+        return shown(
             [*(part.html() for part in self.parts), *([] if self.parts else [listing(self.lines)]), *drawn]
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from discreet.api.arguments import names_arguments
 from discreet.api.audits import Published, release_of
 from discreet.api.results import Result
 from discreet.errors import BrokenRelease
@@ -13,6 +14,7 @@ from discreet.release.sign import sign_release
 from discreet.release.verify import Verification
 
 
+@names_arguments
 def make_key(out: str | Path) -> Path:
     """Write a new private key for signing releases to a file, and return the file of its public key.
 
@@ -24,6 +26,7 @@ def make_key(out: str | Path) -> Path:
     return write_key(Path(out))
 
 
+@names_arguments
 def sign(release: Published, key: str | Path) -> Result[Verification]:
     """Verify a release folder and sign it with a private key; a release that does not pass raises BrokenRelease.
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from discreet.api.arguments import names_arguments
+from discreet.api.arguments import names_arguments, require
 from discreet.api.cubes import Cube
 from discreet.api.noise import CellKey, Swap
 from discreet.api.population import Population
 from discreet.api.programme import Programme
 from discreet.api.protect import Secrets
 from discreet.api.results import Result
-from discreet.api.secret import secret_key
-from discreet.engine.computing import require_embedded
+from discreet.api.secret import Secret, secret_key
+from discreet.engine.computing import computing, require_embedded
 from discreet.errors import mistake
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.pipeline.swap import Swapped, SwappedRecords, swap_in_memory, write_swap
@@ -25,6 +26,9 @@ from discreet.programme.sources import MemorySource
 from discreet.programme.swap import SwapRule
 from discreet.report.swap import machine_figures, swap_page
 from discreet.swap.figures import SwapFigures
+
+if TYPE_CHECKING:
+    from discreet.engine.spark import SparkEngine
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,12 +94,14 @@ def swap(
     report: str | Path | None = None,
     threads: int = 0,
     progress: bool = True,
+    engine: SparkEngine | None = None,
 ) -> SwapResult:
     """Swap households that are at risk with similar ones elsewhere; the same secret gives the same swap.
 
     The result has the swapped ``population``, with the columns of the rule, of the geography and ``columns``: others
     could undo the swap. To publish, give the rule to ``protect`` instead: ``protect(.., swap=rule)``. ``out`` and
-    ``report`` write microdata, private log and report instead, as the command does.
+    ``report`` write microdata, private log and report instead, as the command does, and then Spark may do it: with an
+    ``engine``, or where a programme declares one. ``report`` is next to the secret's file by default.
 
     >>> import discreet as ds
     >>> persons = {
@@ -117,29 +123,41 @@ def swap(
     if isinstance(what, Population):
         if rule is None:
             raise mistake("", "swap", "a population without a rule", "give Swap(risk=[..], similar=[[..]])")
-        if not (rule.similar and rule.similar[0]):
+        named = [*rule.risk, *(one for profile in rule.similar for one in profile if isinstance(one, str))]
+        if not (rule.similar and rule.similar[0] and named):
             remedy = 'name columns in which both households agree: similar=[["size"]]'
             raise mistake("", "swap.similar", "is empty", remedy)
         # a programme publishes something: neither this cube nor this noise is used
-        axis = next(iter(rule.risk), None) or rule.similar[0][0]
+        axis = named[0]
         cubes = [Cube(axis), *(Cube(column) for column in columns if column != axis)]
         programme = what.programme(cubes, CellKey(V=2, D=5), swap=rule, name="swap")
     else:
         programme = what if isinstance(what, Programme) else Programme.read(what)
     resolved = programme.resolved
+    if out is not None:
+        private = _private(report, key, Path(out))
+        with computing(resolved, given=engine) as where, shown_progress(not progress) as listener:
+            written: Swapped = write_swap(
+                where.programme, key.key, Path(out), private, cores(threads), listener, where.engine
+            )
+        return SwapResult(written.figures, None, _rule(resolved), resolved.name)
+    given = report is None and engine is None
+    require(given, "report, engine", "without out", "give a new folder for the microdata: out=")
     require_embedded(resolved, "swap")
     with shown_progress(not progress) as listener:
-        if out is not None or report is not None:
-            if out is None or report is None:
-                raise mistake("", "out, report", "one without the other", "give both folders, or neither")
-            written: Swapped = write_swap(
-                resolved, key.key, Path(out), Path(report), cores(threads), listener
-            )
-            return SwapResult(written.figures, None, _rule(resolved), resolved.name)
         found: SwappedRecords = swap_in_memory(resolved, key.key, cores(threads), listener)
     tables = {unit: _used(table, resolved, unit) for unit, table in found.tables.items()}
     population = what.with_records(tables) if isinstance(what, Population) else None
     return SwapResult(found.figures, population, _rule(resolved), resolved.name)
+
+
+def _private(report: str | Path | None, secret: Secret, out: Path) -> Path:
+    """The folder of log and report: as given, or next to the secret."""
+    found = Path(report) if report is not None else secret.beside(f"{out.resolve().name}.swap")
+    if found is None:
+        remedy = "give a new private folder for log and report, or save the secret (Secret.save)"
+        raise mistake("", "report", "microdata are written under a secret without a file", remedy)
+    return found
 
 
 def _rule(programme: ResolvedProgramme) -> SwapRule:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from discreet.api.arguments import names_arguments
 from discreet.api.declaration import Declaration
+from discreet.api.drawings import shown
 from discreet.api.population import Population, declared_population
 from discreet.api.programme import Programme
 from discreet.api.protect import protect
@@ -55,7 +56,7 @@ class SyntheticCensus:
         """The records of persons, households, families or dwellings."""
         if unit not in self.census.rows:
             raise mistake(self.folder, "unit", repr(unit), f"choose from {', '.join(self.census.rows)}")
-        return pq.read_table(self.folder / f"{unit}.parquet")
+        return pq.read_table((self.folder / f"{unit}.parquet").absolute())
 
     def population(self) -> Population:
         """The population with all variables and codelists."""
@@ -82,7 +83,7 @@ class SyntheticCensus:
 
     def _repr_html_(self) -> Html:
         columns = [Column("unit"), Column("records", As.COUNT)]
-        return table("Synthetic census", columns, list(self.census.rows.items()))
+        return shown([table("Synthetic census", columns, list(self.census.rows.items()))])
 
 
 @names_arguments
@@ -93,6 +94,7 @@ def synth(
     out: str | Path | None = None,
     tables: Sequence[str] | None = None,
     country: str = FICTIONAL,
+    threads: int = 0,
     progress: bool = True,
 ) -> SyntheticCensus:
     """Make a synthetic census; the same size and seed give the same records.
@@ -112,7 +114,9 @@ def synth(
             listener.step(done - before[0])
             before[0] = done
 
-        made = generate(persons, seed, place, tables=tables, progress=step, country=country)
+        made = generate(
+            persons, seed, place, tables=tables, threads=threads or None, progress=step, country=country
+        )
     return SyntheticCensus(made, temporary)
 
 

@@ -14,14 +14,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.api.drawings import as_picture, shown
 from discreet.errors import mistake
 from discreet.inference.estimates import interval as infer_interval
 from discreet.inference.noise import KnownLaw
 from discreet.maths.inference.intervals import checked_level
-from discreet.page.markup import Html, joined, paragraph, safe
+from discreet.page.markup import Html, paragraph, safe
 from discreet.programme.codelist import TOTAL
 from discreet.programme.filter import alternatives
 from discreet.release.hierarchy import interval as normal_interval
+from discreet.release.reader import Release as OpenedRelease
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +74,11 @@ class TableAxis:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def full_name(self) -> str:
+        """The variable, with the level of its codes where it has finer ones: ``lau.nuts3``."""
+        return f"{self.variable}.{self.level}" if self.level else self.variable
 
     def taken(self, places: Sequence[int]) -> TableAxis:
         """Some of the codes."""
@@ -124,6 +131,26 @@ class Table:
     def variables(self) -> tuple[str, ...]:
         """The names of the axes."""
         return tuple(axis.variable for axis in self.axes)
+
+    @property
+    def opened(self) -> OpenedRelease:
+        """The release that it is from, for the functions of ``discreet.inference``."""
+        if self.release is None:
+            remedy = "open the release (open_release) and take the table of it"
+            raise mistake(self.id, "table", "it was stored without its release", remedy)
+        found: OpenedRelease = self.release.opened
+        return found
+
+    def whole_cube(self) -> str:
+        """The id of the cube; refused where this is only a part of it."""
+        entry = self.opened.cube(self.id)
+        if self.variables != tuple(axis.variable for axis in entry.axes) or any(
+            axis.codes != self.opened.read_codes(of_cube.breakdown).codes
+            for axis, of_cube in zip(self.axes, entry.axes, strict=True)
+        ):
+            value = f"a part of the table {self.id}"
+            raise mistake("", "table", value, "give the whole table, and choose cells with where=")
+        return self.id
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -216,6 +243,10 @@ class Table:
         columns[VALUE] = pa.array(values, mask=mask)
         return pa.table(columns)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The cells in long form for any library with the Arrow PyCapsule interface."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
     def to_pandas(self, *, zeros: bool = False, labels: bool = False) -> pd.DataFrame:
         """The cells in long form as a pandas data frame."""
         optional("pandas")
@@ -299,7 +330,7 @@ class Table:
 
     def summary(self) -> str:
         """The table in a line."""
-        by = " x ".join(f"{axis.variable} ({len(axis)})" for axis in self.axes) or "one cell"
+        by = " x ".join(f"{axis.full_name} ({len(axis)})" for axis in self.axes) or "one cell"
         return f"{self.id}: {self.counted} by {by}; {len(self.cells):,} published cells that are not zero"
 
     def chart(self) -> alt.Chart:
@@ -311,7 +342,7 @@ class Table:
         if len(shown) > MOST_BARS * 10:
             raise mistake(self.id, "chart", f"{len(shown):,} cells", "select some with sel(..)")
         data = alt.Data(values=shown)  # type: ignore[no-untyped-call]
-        bars: alt.Chart = alt.Chart(data, title=self.title or self.id).mark_bar()
+        bars: alt.Chart = as_picture(alt.Chart(data, title=self.title or self.id)).mark_bar()
         x = alt.X(field=axes[-1], type="nominal", sort=None)
         y = alt.Y(field=VALUE, type="quantitative", title=self.counted)
         if len(axes) == 1:
@@ -323,7 +354,7 @@ class Table:
         return f"Table({self.summary()})"
 
     def _repr_html_(self) -> Html:
-        return joined([*self._grid(), paragraph(self.summary())])
+        return shown([*self._grid(), paragraph(self.summary())])
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the release, which may know the records; what is public about the noise is lost with it."""
@@ -334,7 +365,7 @@ class Table:
         down, across = self.axes[:-1], self.axes[-1:]
         columns = across[0].codes[:MOST_COLUMNS] if across else (VALUE,)
         rows = min(prod(map(len, down)), MOST_ROWS)
-        heads = "".join(f"<th>{safe(axis.variable)}</th>" for axis in down)
+        heads = "".join(f"<th>{safe(axis.full_name)}</th>" for axis in down)
         yield f"<table><caption>{safe(self.title or self.id)}</caption><thead><tr>{heads}"
         yield "".join(f"<th>{safe(code)}</th>" for code in columns) + "</tr></thead><tbody>"
         width = len(across[0]) if across else 1

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from discreet.api.arguments import names_arguments
+from discreet.api.drawings import shown
 from discreet.api.tables import summary_frame
 from discreet.errors import mistake
 from discreet.page.markup import Column, Html, table
@@ -32,16 +34,19 @@ class Tokens:
         """The tokens of a file, which is created with the first one; ``serve(.., tokens=path)`` reads it."""
         self.path = Path(path)
 
+    @names_arguments
     def create(self, name: str, *, role: Literal["public", "trusted", "admin"] = "public") -> str:
         """Make a token and return it: it is never shown again."""
         if role not in list(Role):
             raise mistake("", "role", repr(role), f"choose from {', '.join(Role)}")
         return create_token(self.path, name, Role(role), datetime.now(UTC).isoformat(timespec="seconds"))
 
+    @names_arguments
     def listed(self) -> tuple[Token, ...]:
         """The owners of tokens, with their roles."""
         return read_tokens(self.path)
 
+    @names_arguments
     def revoke(self, name: str) -> None:
         """Revoke a token; running servers notice at the next request."""
         revoke_token(self.path, name)
@@ -62,4 +67,4 @@ class Tokens:
 
     def _repr_html_(self) -> Html:
         rows = [(one.name, one.role.value, one.created) for one in self.listed()]
-        return table("Tokens", [Column("name"), Column("role"), Column("created")], rows)
+        return shown([table("Tokens", [Column("name"), Column("role"), Column("created")], rows)])

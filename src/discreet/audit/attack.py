@@ -37,7 +37,7 @@ OF_CELL_NOISE = {
     "key_gaps": "there are no cell keys",
     "bounds": "the noise has no bound",
     "weights": "there are no weights",
-    "bayes": "no count has noise of its own; `discreet audit` attacks the measurements instead",
+    "bayes": "no count has noise of its own; an audit attacks the measurements instead",
     "differencing": "tables of one histogram have no other bases",
     "region": "it is of the cell key method",
 }  # measure or attack -> why it does not apply to a hierarchical release
@@ -89,6 +89,13 @@ class NotPossible:
     """An attack or a measure that cannot be run, and why."""
 
     reason: str
+    cause: str = ""  # the same without a remedy, where there is one
+
+    @classmethod
+    def because(cls, missing: Mistakes) -> NotPossible:
+        """What is missing, as a reason."""
+        first = missing.problems[0]
+        return cls(str(missing), ": ".join(part for part in (first.file, first.key, first.value) if part))
 
     def as_json(self) -> Mapping[str, object]:
         """The document."""
@@ -167,7 +174,7 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
         try:
             return run(outsider)
         except Mistakes as missing:
-            return NotPossible(str(missing))
+            return NotPossible.because(missing)
 
     return OutsiderFindings(
         averaging=tried("averaging", lambda outsider: averages(outsider).findings()),

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from heapq import nlargest
-from itertools import accumulate, product
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -42,16 +42,17 @@ from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.averaging import (
     Averages,
     Floats,
-    Laid,
     Method,
     Running,
     add_cells,
-    add_shared,
-    drop_repeats,
+    add_representation,
     few_recovered,
+    forget_groups,
+    mixed_groups,
     success,
     successes,
     take_groups,
+    take_representation,
 )
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import UNSETTLED
@@ -63,21 +64,39 @@ MOST_COMBINATIONS = 20_000  # .. up to so many; the error of more is taken as no
 NOWHERE = np.zeros(1, dtype=np.int32)  # so that the grand total has a table too
 
 
+class TargetSums:
+    """What is added up for the cells of one cross-tabulation, one representation after the other.
+
+    The same sum again adds no information: the groups that have been added up are marked.
+    """
+
+    def __init__(self, target: Levels, shape: tuple[int, ...], representations: int) -> None:
+        self.target, self.size = target, prod(shape)
+        self.depths = dict(target)
+        self.strides = {variable: prod(shape[at + 1 :]) for at, (variable, _) in enumerate(target)}
+        s, n, k = np.zeros((3, self.size), dtype=np.int64)
+        q, shared, weighted = np.zeros((3, self.size))
+        # of one representation: the sums of published values and of the counts behind them; the noisy cells, those
+        # listed where empty cells are not listed, otherwise all; the variance of the sum, zero where this is no
+        # representation; numbers that are equal where the same groups are added up; covariances with earlier ones
+        self.measured = s, n, k, q, np.zeros(self.size, dtype=np.uint64), shared, weighted
+        self.running = Running(self.size)
+        self.known = np.zeros(self.size, dtype=bool)
+        self.counts = np.zeros(self.size, dtype=np.int64)
+        marked = np.zeros(1 << max(4, (2 * self.size * representations).bit_length()), dtype=np.uint64)
+        begun = np.zeros(self.size, dtype=bool)
+        self.so_far = self.running.sums, self.known, self.counts, marked, begun
+
+
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """One representation of every target."""
+class Runs:
+    """The runs of a refinement's cells, as ``Laid`` has them, and how many cells there are."""
 
-    s: Integers  # the sum of published values
-    n: Integers  # the sum of the counts behind them, where they are known
-    k: Integers  # the noisy cells: those listed where empty cells are not listed, otherwise all
-    q: Floats  # the variance of the sum; zero where this is no representation
-    marks: NDArray[np.uint64]  # equal where the same groups are added up
+    arrays: tuple[Integers, Integers, Integers, Floats]
+    cells: int
 
-    @classmethod
-    def nothing(cls, targets: int) -> Measured:
-        """Sums of no cells."""
-        s, n, k = np.zeros((3, targets), dtype=np.int64)
-        return cls(s, n, k, np.zeros(targets), np.zeros(targets, dtype=np.uint64))
+
+LaidArrays = tuple[Integers, Integers, Integers, Floats, Places, Integers, Integers]  # as ``Laid`` has them
 
 
 class Laying:
@@ -89,14 +108,28 @@ class Laying:
         self.divides = cache(lambda variable, cut: sums.trees[variable].divides(cut))
         self._place, self._divided = cache(self._make_place), cache(self._make_divided)
         self._level = cache(self._make_level)
-        self._last: tuple[tuple[Levels, Refinement], Laid] | None = None
-        self._runs = cache(self._make_runs)
+        self._runs, self._offset = cache(self._make_runs), cache(self._make_offset)
+        self._valid = lru_cache(maxsize=64)(self._make_valid)
+        self.shape = cache(self._make_shape)
         self._hides = noise.publishing.hides_negatives and not noise.keeps_zeros
         self.groups = sums.groups(self._same_noise)
         self._cells, self._codes_at = sums.together()
-        self._used = np.zeros(sums.cells, dtype=np.int32)
-        self._weights = np.zeros(sums.cells)
+        self._targets = np.empty(sums.cells, dtype=np.int32)  # of the cells of the refinement mapped last
+        # code -> place, one table of ``_place`` after the other
+        self._places = np.full(1, -1, dtype=np.int32)
+        # group -> how often it is in sums, and with which weights; the groups in the order of their first use
+        self._used, self._begun = (np.zeros((sums.cells, 2)), np.empty(sums.cells, dtype=np.int32)), 0
+        # a further sum of one cell hides another: only one group has all records, for noise that follows the group
+        hidden = noise.same_noise and noise.keeps_zeros and not informed
+        self._modes = informed, noise.keeps_zeros, hidden
         self.visited = 0
+
+    @cached_property
+    def _marks(self) -> NDArray[np.uint64]:
+        """Cell -> the mixed number of its group."""
+        found = np.empty(self._sums.cells, dtype=np.uint64)
+        mixed_groups(self.groups, found)
+        return found
 
     def variance(self, levels: Levels) -> float:
         """The variance of a large count of a cross-tabulation."""
@@ -107,7 +140,7 @@ class Laying:
         noise = self._noise
         return noise.same_noise and noise.keeps_zeros and self.variance(one) == self.variance(other)
 
-    def shape(self, target: Levels) -> tuple[int, ...]:
+    def _make_shape(self, target: Levels) -> tuple[int, ...]:
         """The number of codes of each axis of a cross-tabulation."""
         return tuple(len(self._level(variable, depth)) for variable, depth in target)
 
@@ -124,55 +157,61 @@ class Laying:
         for chosen in product(*choices):
             yield tuple((variable, depth) for variable, depth in chosen if depth)
 
-    def measure(self, target: Levels, one: Refinement) -> Measured:
-        """The sums of a refinement's cells by target cell."""
-        size, laid = prod(self.shape(target)), self._lay(target, one)
-        found = Measured.nothing(size)
-        add_cells(*self._cells, self.groups, *laid.arrays, found.s, found.n, found.k, found.q, found.marks)
-        self.visited += int((laid.lasts - laid.firsts).sum())
-        cuts = dict(one.cuts)
-        valid = _over(self._divided(variable, cuts[variable], depth) for variable, depth in target)
-        if self._informed:
-            valid &= found.k > 0
-        elif self._noise.keeps_zeros:  # nothing is listed: at least one group, which noise made zero
-            hidden = valid & (found.k == 0)
-            found.k[hidden], found.q[hidden] = 1, self.variance(target)
-        else:
-            valid &= self._with_all_cells(target, one, found)
-        found.q[~valid] = 0.0
-        return found
+    def add(self, sums: TargetSums, one: Refinement) -> None:
+        """Add the sums of a refinement's cells by target cell."""
+        laid, cells = self._lay(sums, one), (*self._cells, self._marks, self.groups)
+        self.visited += self._runs(one).cells
+        state = (self._used, self._begun, sums.so_far, self._modes)
+        if self._informed or self._noise.keeps_zeros:
+            cuts = dict(one.cuts)
+            valid = self._valid(tuple((variable, cuts[variable], depth) for variable, depth in sums.target))
+            variance = self.variance(sums.target)
+            arrays = (cells, laid, self._targets, valid, variance, sums.measured)
+            self._begun = add_representation(*arrays, *state)
+            return
+        for part in sums.measured:
+            part[:] = 0
+        add_cells(*cells[:4], *laid, self._targets, False, *sums.measured[:5])
+        self._count_all_cells(sums, one)
+        runs = (laid[0], laid[1], laid[3])
+        self._begun = take_representation(*cells[2::2], runs, self._targets, sums.measured, *state)
 
-    def _with_all_cells(self, target: Levels, one: Refinement, found: Measured) -> Mask:
-        """Count unlisted cells too; returns which sums are not biased upwards by negative values published as zero."""
-        shown = found.k.copy()
-        found.k[:], found.q[:] = 0, 0.0
+    def _make_valid(self, divisions: tuple[tuple[str, int, int], ...]) -> Mask:
+        """Which targets cuts divide, given by variable, cut and the target's depth."""
+        return _over(self._divided(*one) for one in divisions)
+
+    def _count_all_cells(self, sums: TargetSums, one: Refinement) -> None:
+        """Count unlisted cells too; sums that negative values published as zero bias upwards are none."""
+        _, _, k, q, *_ = sums.measured
+        shown, cuts = k.copy(), dict(one.cuts)
+        k[:], q[:] = 0, 0.0
         for piece in self._pieces(one):
-            every = self._possible(target, one, piece)
-            found.k[:] += every
-            found.q[:] += every * self.variance(piece.levels)
-        whole: Mask = (shown == found.k) | (found.k == 1) | (not self._hides)
-        return whole
+            every = self._possible(sums.target, one, piece)
+            k += every
+            q += every * self.variance(piece.levels)
+        whole: Mask = (shown == k) | (k == 1) | (not self._hides)
+        valid = self._valid(tuple((variable, cuts[variable], depth) for variable, depth in sums.target))
+        q[~(valid & whole)] = 0.0
 
-    def share(self, target: Levels, one: Refinement, q: Floats) -> tuple[Floats, Floats]:
-        """Covariances of a representation with earlier ones: sums of 2 c_ij and 2 c_ij / (q_i q_j)."""
-        shared, weighted = np.zeros((2, len(q)))
-        arrays = (*self._lay(target, one).arrays, q, self._used, self._weights, shared, weighted)
-        add_shared(self._cells[0], self._cells[2], self.groups, *arrays)
-        return shared, weighted
+    def forget_groups(self) -> None:
+        """Reset the covariances, before the next target."""
+        forget_groups(self._used[1][: self._begun], self._used[0])
+        self._begun = 0
 
-    def take_groups(self, target: Levels, every: Iterable[Refinement]) -> Groups:
+    def take_groups(self, sums: TargetSums, every: Iterable[Refinement]) -> Groups:
         """The groups whose noise is in the sums of each target; resets the covariances, before the next target."""
-        size = prod(self.shape(target))
+        size = sums.size
         found = Groups(np.zeros(size, np.int64), np.zeros((size, FEW)), np.zeros((size, FEW), np.int64))
         for one in every:
-            arrays = (*self._make_laid(target, one).arrays, self._used, self._weights)
+            arrays = (*self._lay(sums, one), self._used[0])
             take_groups(self._cells[0], self._cells[2], self.groups, *arrays, *vars(found).values())
+        self._begun = 0
         return found
 
     def _pieces(self, one: Refinement) -> list[Piece]:
         return [self._sums.pieces[key] for key in one.pieces]
 
-    def _make_runs(self, one: Refinement) -> tuple[Integers, Integers, Integers, Floats]:
+    def _make_runs(self, one: Refinement) -> Runs:
         """The places of a refinement's cells, their codes, and the variance of each run of them."""
         pieces = self._pieces(one)
         firsts = np.array([piece.first for piece in pieces], dtype=np.int64)
@@ -181,21 +220,22 @@ class Laying:
         rows = [self.rows(piece.levels) for piece in pieces]
         longest = max(map(len, rows))
         filled = np.array([np.pad(row, (0, longest - len(row)), mode="edge") for row in rows])
-        return firsts, lasts, codes_at, filled
+        return Runs((firsts, lasts, codes_at, filled), int((lasts - firsts).sum()))
 
-    def _lay(self, target: Levels, one: Refinement) -> Laid:
-        """The cells of a refinement mapped to the targets; the last result is cached, since it is used twice."""
-        if self._last is None or self._last[0] != (target, one):
-            self._last = (target, one), self._make_laid(target, one)
-        return self._last[1]
+    def _lay(self, sums: TargetSums, one: Refinement) -> LaidArrays:
+        """The mapping of a refinement's cells to the targets."""
+        depth_of, stride_of = sums.depths.get, sums.strides.get
+        starts = np.array(
+            [self._offset(variable, cut, depth_of(variable, 0)) for variable, cut in one.cuts], np.int64
+        )
+        strides = np.array([stride_of(variable, 0) for variable, _ in one.cuts], np.int64)
+        return *self._runs(one).arrays, self._places, starts, strides
 
-    def _make_laid(self, target: Levels, one: Refinement) -> Laid:
-        depths, shape = dict(target), self.shape(target)
-        steps = {variable: prod(shape[at + 1 :]) for at, (variable, _) in enumerate(target)}
-        tables = [self._place(variable, cut, depths.get(variable, 0)) for variable, cut in one.cuts]
-        starts = np.array([*accumulate(map(len, tables), initial=len(NOWHERE))], dtype=np.int64)
-        strides = np.array([steps.get(variable, 0) for variable, _ in one.cuts], dtype=np.int64)
-        return Laid(*self._runs(one), np.concatenate([NOWHERE, *tables]), starts, strides)
+    def _make_offset(self, variable: str, cut: int, depth: int) -> int:
+        """Where the places of a variable's codes begin."""
+        first = len(self._places)
+        self._places = np.concatenate([self._places, self._place(variable, cut, depth)])
+        return first
 
     def _possible(self, target: Levels, one: Refinement, piece: Piece) -> Integers:
         """How many cells of a piece each target has, published or not."""
@@ -241,28 +281,6 @@ class Groups:
     number: Integers
     weights: Floats  # (target, group) of the first few
     counts: Integers  # (target, group): their counts
-
-
-class Seen:
-    """Which groups of each target have been added up already: the same sum again adds no information."""
-
-    def __init__(self, targets: int, representations: int) -> None:
-        self._begun = np.zeros(targets, dtype=bool)
-        self._table = np.zeros(1 << max(4, (2 * targets * representations).bit_length()), dtype=np.uint64)
-
-    def drop_repeats(self, measured: Measured) -> None:
-        """Drop the repeated sums."""
-        drop_repeats(self._table, measured.marks, measured.q)
-
-    def count_hidden(self, measured: Measured) -> None:
-        """Count a sum of one cell that is not the first group as two cells: only one group has all records.
-
-        For noise that follows the group; the second cell exists and is not listed.
-        """
-        single = self._begun & (measured.k == 1)
-        measured.k[single] = 2
-        measured.q[single] *= 2
-        self._begun |= measured.q > 0
 
 
 def _over(masks: Iterable[Mask]) -> Mask:
@@ -481,23 +499,20 @@ class _Attack:
 
     def estimates(self, target: Levels) -> Estimates | None:
         """The averages of one cross-tabulation's cells; None where all may be empty."""
-        size, every = prod(self.lay.shape(target)), self._by_target[target]
-        running, known, seen = Running(size), np.zeros(size, dtype=bool), Seen(size, len(every))
-        counts = np.zeros(size, dtype=np.int64)
+        every = self._by_target[target]
+        sums = TargetSums(target, self.lay.shape(target), len(every))
         for one in every:
-            measured = self.lay.measure(target, one)
-            known |= (measured.q > 0) & ((measured.s != 0) | self._informed | (not self._noise.keeps_zeros))
-            counts = np.where(measured.q > 0, measured.n, counts)
-            seen.drop_repeats(measured)
-            if self._noise.same_noise and self._noise.keeps_zeros and not self._informed:
-                seen.count_hidden(measured)
-            running.add(measured.s, measured.k, measured.q, *self.lay.share(target, one, measured.q))
-        groups, cells = self.lay.take_groups(target, every), np.flatnonzero(known)
+            self.lay.add(sums, one)
+        groups, cells = None, np.flatnonzero(sums.known)
+        if self._informed:
+            groups = self.lay.take_groups(sums, every)
+        else:
+            self.lay.forget_groups()
         if not len(cells):
             return None
-        signature, averages = self.sums.universe.signature(target), running.averages(cells)
-        if self._informed:
-            return self._judged(signature, cells, averages, counts[cells], groups)
+        signature, averages = self.sums.universe.signature(target), sums.running.averages(cells)
+        if groups is not None:
+            return self._judged(signature, cells, averages, sums.counts[cells], groups)
         chance, baseline = successes(averages.variances), _baseline(self._noise, signature)
         chance[(averages.t == 1) & (averages.k == 1)] = baseline
         return Estimates(signature, cells, averages, baseline, chance.astype(np.float32))

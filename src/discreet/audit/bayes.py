@@ -19,7 +19,7 @@ from discreet.maths.cells.alignment import distinct_numbers
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import PublishedLaw
 from discreet.perturb.noise import Noise
-from discreet.programme.cube import CrossTab, Levels, Signature, crossed
+from discreet.programme.cube import CrossTab, Levels, Signature
 
 AT_ONCE = 2**17  # cells that are looked up together
 PLAUSIBLE = 1e-6  # least probability of a value this large; otherwise so few records are implausible
@@ -80,6 +80,7 @@ class LevelFinding:
     """What the small cells of one cross-tabulation disclose; every record is in one of its cells."""
 
     counted: str
+    crosstab: str  # by the names of its levels: GEO.COUNTY x SEX
     levels: Levels
     cells: int  # with 1 to ``largest`` records
     above: int  # of them, with a posterior above the gate
@@ -93,7 +94,7 @@ class LevelFinding:
         """The document."""
         return {
             "counted": self.counted,
-            "crosstab": crossed(self.levels),
+            "crosstab": self.crosstab,
             "cells": self.cells,
             "above": self.above,
             "records": self.records,
@@ -259,12 +260,12 @@ class _Found:
         """Judge the cells of one table."""
         posterior, accusing = np.zeros(len(tally.count)), np.zeros(len(tally.count))
         for at in owned.new:
-            law, signature = laws.of(owned.signature(at)), owned.signature(at)
+            law = laws.of(owned.signature(at))
             here = np.flatnonzero(tally.crosstab == at)
             full, room = here[tally.count[here] > 0], here[tally.count[here] < self.belief.largest]
             posterior[full] = self._posteriors(law, tally.count[full] - 1, tally.value[full])
             accusing[room] = self._posteriors(law, tally.count[room], tally.value[room])
-            self.levels.append(self._level(owned, signature, law, tally, here, posterior, accusing))
+            self.levels.append(self._level(owned, at, law, tally, here, posterior, accusing))
         above = posterior > self.belief.gate
         np.add.at(self.by_known, tally.count[above] - 1, tally.times[above])
         occupied = tally.count > 0
@@ -278,7 +279,7 @@ class _Found:
     def _level(
         self,
         owned: OwnedTable,
-        signature: Signature,
+        crosstab: int,
         law: BayesFactors,
         tally: _Tally,
         here: Integers,
@@ -289,7 +290,8 @@ class _Found:
         occupied, above = count > 0, posterior[here] > self.belief.gate
         return LevelFinding(
             owned.universe.counted,
-            signature.levels,
+            owned.crosstab_name(crosstab),
+            owned.levels(crosstab),
             int(times[occupied].sum()),
             int(times[above].sum()),
             int((times * count).sum()),
@@ -407,6 +409,7 @@ class ChainFinding:
     """What the chains that start in the small cells of one cross-tabulation disclose."""
 
     counted: str
+    crosstab: str  # by the names of its levels: GEO.COUNTY x SEX
     levels: Levels
     observations: int  # levels of each chain
     cells: int
@@ -419,7 +422,7 @@ class ChainFinding:
         """The document."""
         return {
             "counted": self.counted,
-            "crosstab": crossed(self.levels),
+            "crosstab": self.crosstab,
             "observations": self.observations,
             "cells": self.cells,
             "above_alone": self.above_alone,
@@ -541,8 +544,10 @@ class _Scanner:
             highest = max(highest, float(posterior.max()))
             named = np.concatenate([named, over[: MOST_NAMED - len(named)]])
         counted, depths = self.owned.universe.counted, crosstab.depths[self.axis] - self.coarsest + 1
-        levels = crosstab.signature.levels
-        finding = ChainFinding(counted, levels, depths, len(start), alone, above, records, highest)
+        levels, named_levels = crosstab.signature.levels, self.owned.cube.level_name(crosstab.depths)
+        finding = ChainFinding(
+            counted, named_levels, levels, depths, len(start), alone, above, records, highest
+        )
         cube, values = self.owned.cube, values_at(shown, named).tolist()
         return finding, [
             NamedCell(counted, cube.codes_of(cell), value)

@@ -21,7 +21,7 @@ from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.bayes import BayesFactors
 from discreet.maths.noise.law import Floats
-from discreet.programme.cube import CrossTab, Levels, crossed
+from discreet.programme.cube import CrossTab, Levels
 
 MOST_CATEGORIES = 4096
 AT_ONCE = 2**21  # cells of histograms in memory together
@@ -61,6 +61,7 @@ class HistogramFinding:
     """How often the most probable category is the target's, over all records of the small areas."""
 
     counted: str
+    crosstab: str  # by the names of its levels: GEO.COUNTY x SEX
     levels: Levels
     categories: int
     areas: int
@@ -81,7 +82,7 @@ class HistogramFinding:
         """The document."""
         return {
             "counted": self.counted,
-            "crosstab": crossed(self.levels),
+            "crosstab": self.crosstab,
             "categories": self.categories,
             "areas": self.areas,
             "records": self.records,
@@ -246,6 +247,7 @@ class _Outcome:
         success = float(right.sum()) / some
         return HistogramFinding(
             cutter.owned.universe.counted,
+            cutter.owned.cube.level_name(cutter.crosstab.depths),
             cutter.crosstab.signature.levels,
             cutter.categories,
             areas,

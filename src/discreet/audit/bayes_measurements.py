@@ -24,7 +24,7 @@ from discreet.formats.dataset import VALUE
 from discreet.hierarchy.measure import Kind, node_counts
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.maths.attacks.bayes import Adversary
-from discreet.maths.attacks.bayes_hierarchy import Hierarchy
+from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.tree.marginals import positions, size_of
 from discreet.release.hierarchy import PublishedHierarchy, measurements_place
@@ -238,7 +238,7 @@ class _Measured:
         path = self._found.release.folder / measurements_place(plan.spine.levels[level], query)
         found: dict[int, Integers] = {}
         try:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path.absolute()) as file:
                 codes: list[str] = []
                 rest, offset = np.zeros(0, dtype=np.int64), 0
                 for batch in file.iter_batches(AT_ONCE, columns=[rule.geography, VALUE]):
@@ -260,18 +260,32 @@ class _Measured:
         return found
 
 
+def log_odds(
+    targets: TargetCounts, prior: float = 0.5, chain: Chain = Chain.EXACT, *, there: bool = True
+) -> Floats:
+    """The log odds of every target, from all that is published; ``there`` or with one person less in the area.
+
+    By the exact posterior, or by the chain behind the paper's printed numbers. NaN where noise is too far out.
+    """
+    found = np.empty(len(targets))
+    less = targets.true - there  # only differences from the known records matter
+    for groups in np.unique(targets.groups).tolist():
+        here = targets.groups == groups
+        attack = _hierarchy(targets.lower, targets.upper, groups, prior)
+        x1, x2 = targets.x1[here] - less[here], targets.x2[here] - less[here]
+        found[here] = attack.log_odds_of(x1, x2, targets.y1[here], chain)
+    return found
+
+
 def _finding(targets: TargetCounts, rule: Targets) -> AdversaryFinding:
     """Decide every target, with and without the hierarchy."""
     known = targets.true - 1
-    odds, without = np.empty(len(targets)), np.empty(len(targets))
+    odds, without = (log_odds(targets, rule.prior, there=there) for there in (True, False))
     expected, absent = np.empty(len(targets)), np.empty(len(targets))
-    # only differences from the known records matter
-    x1, x2, larger = targets.x1 - known, targets.x2 - known, targets.larger - known
+    x1, larger = targets.x1 - known, targets.larger - known
     for groups in np.unique(targets.groups).tolist():
         here = targets.groups == groups
         attack = _hierarchy(targets.lower, targets.upper, groups, rule.prior)
-        odds[here] = attack.log_odds_of(x1[here], x2[here], targets.y1[here])
-        without[here] = attack.log_odds_of(x1[here] - 1, x2[here] - 1, targets.y1[here])
         expected[here] = attack.decided(larger[here], 1)
         absent[here] = 1 - attack.decided(larger[here] - 1, 0)
     seen = np.isfinite(odds) & np.isfinite(without)

@@ -44,7 +44,7 @@ class OwnedTable:
         """The cross-tabulations that show new cells."""
         return tuple(np.flatnonzero(self.owned).tolist())
 
-    @property
+    @cached_property
     def depths(self) -> tuple[tuple[int, ...], ...]:
         """Cross-tabulation -> depth along each axis."""
         return tuple(one.depths for one in self.crosstabs)
@@ -106,20 +106,33 @@ def measured(cube: Cube) -> NDArray[np.bool_]:
 def once(universe: Universe) -> tuple[OwnedTable, ...]:
     """The tables of a universe, each with what it is the first to show."""
     shown: dict[Levels, list[Box]] = {}
-    return tuple(_owned(universe, table, shown) for table in universe.tables)
+    codes: dict[bytes, NDArray[np.bool_]] = {}
+    return tuple(_owned(universe, table, shown, codes) for table in universe.tables)
 
 
-def _owned(universe: Universe, table: PublishedTable, shown: dict[Levels, list[Box]]) -> OwnedTable:
+def _owned(
+    universe: Universe,
+    table: PublishedTable,
+    shown: dict[Levels, list[Box]],
+    codes: dict[bytes, NDArray[np.bool_]],
+) -> OwnedTable:
+    """``codes`` has every set of codes once, so that most comparisons are of a set with itself."""
     every, present = all_crosstabs(table.cube, universe.codelists), measured(table.cube)
+    levels = {id(level): level for one in every for level in one.levels}
+    has = {key: codes.setdefault(level.has.tobytes(), level.has) for key, level in levels.items()}
     sizes: list[int] = []
     earlier: dict[int, tuple[Box, ...]] = {}
     for number, crosstab in enumerate(every):
         if not present[number]:
             sizes.append(0)
             continue
-        here, before = _codes(crosstab), shown.setdefault(crosstab.signature.levels, [])
+        here = tuple(has[id(crosstab.levels[k])] for k in _crossed(crosstab))  # codes by their places
+        before = shown.setdefault(crosstab.signature.levels, [])
+        if any(covers(box, here) for box in before):
+            sizes.append(0)
+            continue
         beside = [box for box in before if meets(box, here)]
-        sizes.append(0 if any(covers(box, here) for box in beside) else left_over(here, beside))
+        sizes.append(left_over(here, beside))
         if sizes[-1]:
             before.append(here)
             if beside:
@@ -130,11 +143,6 @@ def _owned(universe: Universe, table: PublishedTable, shown: dict[Levels, list[B
 def _crossed(crosstab: CrossTab) -> list[int]:
     """The axes that are not total, in the order common to all tables."""
     return [k for k in crosstab.order if crosstab.depths[k]]
-
-
-def _codes(crosstab: CrossTab) -> Box:
-    """The codes of the crossed levels that a table shows, by their places in the codelists."""
-    return tuple(crosstab.levels[k].node_at >= 0 for k in _crossed(crosstab))
 
 
 def _nodes(cube: Cube, crosstab: CrossTab, codes: Box) -> Box:

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from functools import cache, cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -97,6 +98,7 @@ def _exposed(
             if information[best] > 0:
                 name = TOTAL if codes[best] == WHOLE else f"{names[k]}={axis.codes[int(codes[best])]}"
                 yield ExposedCount(universe.counted, name, int(times[best]), float(lowest[best]))
+                most = max(most, 1 / float(lowest[best]))
     place = {name: k for k, name in enumerate(names)}
     together = {
         some
@@ -105,10 +107,14 @@ def _exposed(
         for some in combinations(sorted(place[axis.variable] for axis in table.cube.axes), size)
     }
     for some in sorted(together):
-        yield from _strongest(universe, axes, design, least, some)
-        for cell, often, found in _crossed(axes, cuts, (whole, below_whole, variances), some, most):
+        for one in _strongest(universe, axes, design, least, some):
+            yield one
+            most = max(most, 1 / one.ratio)  # a count that is less exposed than another need not be found
+        crossed = _crossed(axes, cuts, (whole, below_whole, variances), some, most)
+        for cell, often, found in crossed:
             named = [f"{names[k]}={axes[k].codes[code]}" for k, code in zip(some, cell, strict=True)]
             yield ExposedCount(universe.counted, ", ".join(named), often, 1 / found)
+            most = max(most, found)
 
 
 class Design:
@@ -139,6 +145,7 @@ class Design:
             [[self._squares[k][int(number)][WHOLE] for k, number in enumerate(row)] for row in self._numbers]
         ).reshape(self._numbers.shape)
         self.cross_tabulations = len(self._numbers)
+        self._gram = cache(self._make_gram)
 
     def one(self, k: int) -> Floats:
         """Code of a variable -> a variance that no linear unbiased estimate of its count is below."""
@@ -157,10 +164,13 @@ class Design:
         matrix = np.zeros((1, 1))
         for numbers, weight in self._weights(some):
             part = np.full((1, 1), weight)
-            for spread, k, code, number in zip(spreads, some, codes, numbers.tolist(), strict=True):
-                part = np.kron(part, spread.gram(code, self._squares[k][number], self._members[k][number]))
+            for k, code, number in zip(some, codes, numbers.tolist(), strict=True):
+                part = np.kron(part, self._gram(k, code, number))
             matrix = matrix + part
         return float(_first_of_inverse(matrix[None])[0])
+
+    def _make_gram(self, k: int, code: int, number: int) -> Floats:
+        return self.spreads[k].gram(code, self._squares[k][number], self._members[k][number])
 
     def _weights(self, some: tuple[int, ...]) -> Iterator[tuple[Integers, float]]:
         """The sets of codes of some variables, and the sum of what the others leave of each."""
@@ -287,19 +297,48 @@ def _crossed(
     largest = [axes[k].shares.max(axis=1)[cuts[:, k]] for k in some]
     if others @ np.prod(largest, axis=0) <= most:
         return
-    for kinds in product(*(axes[k].kinds for k in some)):
-        seen = below_whole.copy()
-        for k, (_, first) in zip(some, kinds, strict=True):
-            seen[:, k] = first[cuts[:, k]]
-        _, once = np.unique(_numbers(seen), return_index=True)
-        codes = [axes[k].distinct(kind) for k, (kind, _) in zip(some, kinds, strict=True)]
-        parts = [axes[k].shares[seen[once, k]][:, of] for k, of in zip(some, codes, strict=True)]
+    rows = _numbers(np.delete(below_whole, some, axis=1))
+    for kinds in _possible_kinds(axes, cuts, others, some, largest, most):
+        seen = np.stack(
+            [axes[k].kinds[kind][1][cuts[:, k]] for k, kind in zip(some, kinds, strict=True)], axis=1
+        )
+        _, once = np.unique(_numbers(np.column_stack([rows, seen])), return_index=True)
+        shares = [axes[k].largest[kind][cuts[once, k]] for k, kind in zip(some, kinds, strict=True)]
+        if others[once] @ np.prod(shares, axis=0) * (1 + 1e-9) <= most:
+            continue
+        codes = [axes[k].distinct[kind] for k, kind in zip(some, kinds, strict=True)]
+        parts = [
+            axes[k].shares[seen[once, at]][:, of] for at, (k, of) in enumerate(zip(some, codes, strict=True))
+        ]
         letters = "abcdefghijklmnopq"[: len(some)]
         found = np.einsum(f"r,{','.join('r' + one for one in letters)}->{letters}", others[once], *parts)
         best = np.unravel_index(int(found.argmax()), found.shape)
         if found[best] > most:
             times = np.prod([part[:, at] > 0 for part, at in zip(parts, best, strict=True)], axis=0).sum()
             yield [int(of[at]) for of, at in zip(codes, best, strict=True)], int(times), float(found[best])
+
+
+def _possible_kinds(
+    axes: Sequence[_Axis],
+    cuts: Integers,
+    others: Floats,
+    some: tuple[int, ...],
+    largest: Sequence[Floats],
+    most: float,
+) -> Iterator[tuple[int, ...]]:
+    """The kinds of codes along some variables whose counts can be more exposed than ``most``.
+
+    Equal rows count several times and each row by its largest share, so that the sum is at least the information.
+    """
+    if not some:
+        yield ()
+        return
+    rest = np.prod(largest[1:], axis=0)
+    for kind, largest_of in enumerate(axes[some[0]].largest):
+        here = others * largest_of[cuts[:, some[0]]]
+        if (here * rest).sum() * (1 + 1e-9) > most:
+            for further in _possible_kinds(axes, cuts, here, some[1:], largest[1:], most):
+                yield (kind, *further)
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,11 +356,17 @@ class _Axis:
         """Cut -> the first that is alike as a division of the whole."""
         return next(first for codes, first in self.kinds if codes[0] == WHOLE)
 
-    def distinct(self, codes: Integers) -> Integers:
-        """One of each of the codes that all cuts divide alike."""
-        _, first = np.unique(self.shares[:, codes], axis=1, return_index=True)
-        found: Integers = codes[first]
-        return found
+    @cached_property
+    def distinct(self) -> Sequence[Integers]:
+        """One of each of the codes that all cuts divide alike, of each kind."""
+        return [
+            codes[np.unique(self.shares[:, codes], axis=1, return_index=True)[1]] for codes, _ in self.kinds
+        ]
+
+    @cached_property
+    def largest(self) -> Sequence[Floats]:
+        """Cut -> the largest share of a code of each kind."""
+        return [self.shares[:, codes].max(axis=1) for codes, _ in self.kinds]
 
     @classmethod
     def of(cls, tree: CodeTree, same_noise: bool) -> _Axis:
@@ -347,7 +392,11 @@ class _Axis:
 
 def _numbers(cuts: Integers) -> Integers:
     """A number for each row that is equal only for equal rows."""
-    found = np.zeros(len(cuts), dtype=np.int64)
+    found, sizes = np.zeros(len(cuts), dtype=np.int64), 1
     for column in cuts.T:
-        found = np.unique(found * (int(column.max()) + 1) + column, return_inverse=True)[1].ravel()
+        size = int(column.max()) + 1
+        if sizes * size >= 2**62:  # number what was seen so far from 0 on, in the same order
+            found = np.unique(found, return_inverse=True)[1].ravel()
+            sizes = len(cuts)
+        found, sizes = found * size + column, sizes * size
     return found

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from discreet.audit.cells import FirstShown, LocatedCrosstab, Reader, by_number, described, located_crosstabs
 from discreet.audit.differencing import SHOWN, THRESHOLD, DifferenceNoise, MeanRate, OutsiderNoise
@@ -22,10 +21,16 @@ from discreet.audit.evidence import Cells, Integers, Published, Truth, Universe,
 from discreet.errors import mistake
 from discreet.io.files import Records
 from discreet.io.progress import Progress, Quiet
+from discreet.lazy import lazily
 from discreet.maths.attacks.differencing import REACH, STEPS, CrossedGeography, Difference, differences
 from discreet.programme.codelist import Codelist
 from discreet.programme.cube import Levels, Signature, codes_at
 from discreet.programme.filter import alternatives
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = lazily("scipy.sparse")
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
@@ -435,7 +440,7 @@ class _Tables:
     def __init__(self, width: int, cells: tuple[Cells, Cells], areas: tuple[int, int]) -> None:
         self._width, self._cells = width, cells
         self._matrices = [
-            csr_array((values, np.divmod(keys, width)), shape=(many, width))
+            sparse.csr_array((values, np.divmod(keys, width)), shape=(many, width))
             for (keys, values), many in zip(cells, areas, strict=True)
         ]
         self.sizes = [np.diff(matrix.indptr) for matrix in self._matrices]
@@ -465,11 +470,11 @@ class _Tables:
         return divmod(key, self._width)
 
 
-def _sums(areas: Sequence[tuple[int, ...]], matrix: csr_array) -> csr_array:
+def _sums(areas: Sequence[tuple[int, ...]], matrix: sparse.csr_array) -> sparse.csr_array:
     """Add up the rows of the areas of each difference."""
     starts = np.cumsum([0, *map(len, areas)])
     flat = np.fromiter(chain.from_iterable(areas), dtype=np.int64, count=int(starts[-1]))
-    chosen = csr_array(
+    chosen = sparse.csr_array(
         (np.ones(len(flat), dtype=np.int64), flat, starts), shape=(len(areas), matrix.shape[0])
     )
     return chosen @ matrix

@@ -9,18 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf
 
 from discreet.audit.evidence import Published
 from discreet.errors import mistake
 from discreet.hierarchy.cubes import cube_errors
 from discreet.hierarchy.mechanism import HierarchicalMechanism
+from discreet.lazy import lazily
 from discreet.programme.cube import Cube
 from discreet.programme.hierarchical import Output
 from discreet.release.hierarchy import ERROR
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 Floats = NDArray[np.float64]
 
@@ -89,4 +95,4 @@ def _exposure(name: str, errors: Floats) -> CubeExposure:
 
 def recovered(errors: Floats) -> Floats:
     """The probability that an estimate with this standard error, rounded, is the true count."""
-    return np.asarray(erf(0.5 / (np.sqrt(2.0) * errors)))
+    return np.asarray(special.erf(0.5 / (np.sqrt(2.0) * errors)))

@@ -15,6 +15,7 @@ from discreet.maths.noise.hellinger import PTableLaw
 from discreet.perturb.noise import ADJUSTED, Noise
 from discreet.programme.codelist import TOTAL, Breakdown, Code, Codelist, breakdown, codelist
 from discreet.programme.cube import Cube, Levels, Signature
+from discreet.programme.definitions import NO_DEFINITION
 from discreet.programme.programme import Programme
 from discreet.programme.release import ReleaseFormat
 from discreet.release.hierarchy import PublishedHierarchy, published_hierarchy
@@ -291,7 +292,8 @@ def _tree(variable: str, lists: Iterable[PublishedCodes]) -> Codelist:
         for code, parent, label in zip(listed.codes, listed.parents, listed.labels, strict=True):
             if code == TOTAL:
                 continue
-            row = Code(code, "" if parent == TOTAL else parent, label)
+            defined = listed.definitions.get(code, NO_DEFINITION)
+            row = Code(code, "" if parent == TOTAL else parent, label, defined)
             if rows.setdefault(code, row).parent != row.parent:
                 raise BrokenRelease(
                     f"codelists of {variable}: {code} has two parents; fetch the release again"

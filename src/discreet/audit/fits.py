@@ -9,18 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from discreet.errors import Mistakes
 from discreet.hierarchy.estimate import estimate
 from discreet.hierarchy.integers import Fit, Limits, Tables, integers
 from discreet.hierarchy.measure import Measurements, Plan, node_counts
 from discreet.hierarchy.topdown import totals_first
+from discreet.lazy import lazily
 from discreet.maths.tree.marginals import size_of
 from discreet.programme.strategy import Strategy
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = lazily("scipy.sparse")
 
 SIZES = (0, 1, 10, 100, 1000, 10_000, 100_000)  # persons of an area from which a class of areas begins
 MOST_MEASURED = 100_000_000  # noisy counts that are fitted again in memory
@@ -81,7 +87,7 @@ def too_many(plan: Plan) -> bool:
 
 
 def fit_errors(
-    measurements: Measurements, limits: Limits, leaf_counts: csr_array, threads: int = 1
+    measurements: Measurements, limits: Limits, leaf_counts: sparse.csr_array, threads: int = 1
 ) -> FitErrors:
     """Fit noisy counts in three ways and compare them with the true counts of the smallest areas."""
     plan = measurements.plan

@@ -45,7 +45,7 @@ class Piece:
     above: tuple[Key, ...]  # for each axis, the piece that is one level coarser along it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Refinement:
     """One choice of cuts that some cube publishes, and the pieces that contain its cells."""
 

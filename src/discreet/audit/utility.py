@@ -21,6 +21,7 @@ from discreet.maths.utility import (
     CellNoise,
     ExpectedLosses,
     class_names,
+    distinct_counts,
     errors,
     expected_errors,
     gaps,
@@ -69,14 +70,14 @@ class TwoWay:
 
 def two_way(owned: OwnedTable, found: Side) -> Iterator[TwoWay]:
     """Every two-way table that this one is the first to show."""
-    for crosstab in np.flatnonzero(owned.owned).tolist():
+    for crosstab in owned.new:
         crossed = [k for k, depth in enumerate(owned.depths[crosstab]) if depth]
         if len(crossed) == 2:
             yield _read(owned, found, crosstab, *crossed)
 
 
 def _read(owned: OwnedTable, found: Side, crosstab: int, down: int, across: int) -> TwoWay:
-    here = np.flatnonzero(found.crosstab == crosstab)
+    here = found.rows(crosstab)
     cells, values = found.cells[here], found.values[here]
     cube = owned.cube
     rows, columns = (
@@ -93,6 +94,7 @@ def _read(owned: OwnedTable, found: Side, crosstab: int, down: int, across: int)
     )
 
 
+Laws = dict[ExpectedLosses, list[int]]  # expectations of a law -> the cross-tabulations that have it
 LawOf = Callable[[OwnedTable, int], ExpectedLosses | None]
 
 
@@ -147,7 +149,7 @@ class AreaCounts:
 
     def add(self, owned: OwnedTable, found: Side, law_of: LawOf) -> None:
         """Add the areas' totals and categories that this table is the first to show."""
-        for crosstab in np.flatnonzero(owned.owned).tolist():
+        for crosstab in owned.new:
             levels = owned.levels(crosstab)
             area = self._area(levels)
             if area is not None:
@@ -176,7 +178,8 @@ class AreaCounts:
     def _observed(
         self, owned: OwnedTable, found: Side, crosstab: int, variable: str, law: ExpectedLosses | None
     ) -> _Observed:
-        here = np.flatnonzero(found.own & (found.crosstab == crosstab) & (found.values[:, ORIGINAL] > 0))
+        here = found.rows(crosstab)
+        here = here[found.own[here] & (found.values[here, ORIGINAL] > 0)]
         values = found.values[here]
         area = self._codes(owned, found.cells[here], variable)
         category = (
@@ -398,13 +401,14 @@ class _Run:
         possible = np.array(owned.sizes, dtype=np.int64)
         values, crosstab = found.values[found.own], found.crosstab[found.own]
         last = values.shape[1] - 1  # the noise was added to the last column
+        laws = self._by_law(owned)
         for column, sums in enumerate(self.sums.values(), start=1):
-            expected = self._expected(owned, values[:, -1], crosstab, possible) if column == last else None
+            expected = self._expected(laws, values[:, -1], crosstab, possible) if column == last else None
             found_errors = errors(values[:, column], values[:, 0], crosstab, possible, self.rule.edges)
             sums.add(owned, found_errors, expected)
         self.tables += two_way(owned, found)
         self.areas.add(owned, found, self._law_of)
-        self._gaps(owned, found)
+        self._gaps(owned, found, laws)
 
     def _law_of(self, owned: OwnedTable, crosstab: int) -> ExpectedLosses | None:
         """The expectations of a cross-tabulation's law; None where it is not known."""
@@ -412,33 +416,32 @@ class _Run:
         if noise.law is None and not noise.laws:
             return None
         law = noise.published_of(owned.signature(crosstab))
-        return self.laws.setdefault(law, ExpectedLosses(law))
+        if (known := self.laws.get(law)) is None:
+            known = self.laws[law] = ExpectedLosses(law)
+        return known
 
-    def _by_law(self, owned: OwnedTable) -> dict[ExpectedLosses, list[int]]:
+    def _by_law(self, owned: OwnedTable) -> Laws:
         """All cross-tabulations of a table by their law."""
-        grouped: dict[ExpectedLosses, list[int]] = {}
+        grouped: Laws = {}
         for crosstab in np.flatnonzero(measured(owned.cube)).tolist():
             law = self._law_of(owned, crosstab)
             if law is not None:
                 grouped.setdefault(law, []).append(crosstab)
         return grouped
 
-    def _expected(
-        self, owned: OwnedTable, counted: Integers, crosstab: Places, possible: Integers
-    ) -> Floats | None:
+    def _expected(self, laws: Laws, counted: Integers, crosstab: Places, possible: Integers) -> Floats | None:
         total: Floats | None = None
-        for law, crosstabs in self._by_law(owned).items():
+        for law, crosstabs in laws.items():
             here = np.zeros_like(possible)
             here[crosstabs] = possible[crosstabs]
             part = expected_errors(counted, crosstab, here, self.rule.edges, law)
             total = part if total is None else total + part
         return total
 
-    def _noise(self, owned: OwnedTable, found: Side) -> CellNoise | None:
+    def _noise(self, owned: OwnedTable, found: Side, grouped: Laws) -> CellNoise | None:
         """Mean and variance of the noise of each cell; None where neither law nor variance is known."""
         noise, counted = self.published.noise, found.values[:, -1]
         listed, empty = np.zeros((len(counted), 2)), np.zeros((len(owned.owned), 2))
-        grouped = self._by_law(owned)
         if not grouped:
             if noise.variance is None:
                 return None
@@ -446,13 +449,13 @@ class _Run:
             empty[:, 1] = 0 if noise.keeps_zeros else noise.variance
         for law, crosstabs in grouped.items():
             here = np.isin(found.crosstab, crosstabs) if len(grouped) > 1 else np.ones(len(counted), bool)
-            counts, place = np.unique(counted[here], return_inverse=True)
+            counts, place = distinct_counts(counted[here])
             listed[here] = law.moments(counts)[place]
             empty[crosstabs] = law.moments(np.zeros(1, dtype=np.int64))
         return CellNoise(listed, empty, noise.same_noise)
 
-    def _gaps(self, owned: OwnedTable, found: Side) -> None:
-        noise = self._noise(owned, found)
+    def _gaps(self, owned: OwnedTable, found: Side, laws: Laws) -> None:
+        noise = self._noise(owned, found, laws)
         silent = CellNoise(np.zeros((len(found.cells), 2)), np.zeros((len(owned.owned), 2)), same_noise=False)
         totals = measured(owned.cube)[found.crosstab]
         for k, axis in enumerate(owned.cube.axes):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.audit.cells import OwnedTable, Way, ways
 from discreet.maths.cells.alignment import Integers
@@ -23,6 +24,7 @@ from discreet.maths.utility import (
     relative_quantile,
 )
 
+_Number = TypeVar("_Number", np.int64, np.float64)
 LOSSES = (Measure.L1, Measure.L2, Measure.L3)
 
 
@@ -139,8 +141,7 @@ class _Added:
     absolute: Integers
     relative: Integers
     expected: Floats
-    distance: float = 0.0
-    distance_of_counts: float = 0.0
+    distances: Floats  # of relative frequencies, of counts
     crosstabs: int = 0
 
 
@@ -158,21 +159,26 @@ class WaySums:
     def add(self, owned: OwnedTable, errors: CellErrors, expected: Floats | None) -> None:
         """Add a table's cross-tabulations."""
         self.has_expected |= expected is not None
-        nothing = np.zeros_like(errors.sums[0])
-        distances, of_counts = hellinger(errors.overlap), hellinger_of_counts(errors.overlap)
-        for c in np.flatnonzero(owned.owned).tolist():
-            levels = owned.levels(c)
-            for way in ways(owned, levels, self.areas):
-                one = self.added.setdefault(way, self._nothing(errors))
-                one.cells += errors.cells[c]
-                one.sums += errors.sums[c]
-                one.absolute += errors.absolute[c]
-                one.relative += errors.relative[c]
-                one.expected += nothing if expected is None else expected[c]
-                one.distance += float(distances[c])
-                one.distance_of_counts += float(of_counts[c])
-                one.crosstabs += 1
-            self.margins.append(self._margin(owned, errors, c, (float(distances[c]), float(of_counts[c]))))
+        expected = np.zeros_like(errors.sums) if expected is None else expected
+        distances = np.stack([hellinger(errors.overlap), hellinger_of_counts(errors.overlap)], axis=1)
+        by_way: dict[Way, list[int]] = {}
+        for c in owned.new:
+            for way in ways(owned, owned.levels(c), self.areas):
+                by_way.setdefault(way, []).append(c)
+        for way, crosstabs in by_way.items():
+            one = self.added.get(way) or self._nothing(errors)
+            self.added[way] = _Added(
+                _added(one.cells, errors.cells[crosstabs]),
+                _added(one.sums, errors.sums[crosstabs]),
+                _added(one.absolute, errors.absolute[crosstabs]),
+                _added(one.relative, errors.relative[crosstabs]),
+                _added(one.expected, expected[crosstabs]),
+                _added(one.distances, distances[crosstabs]),
+                one.crosstabs + len(crosstabs),
+            )
+        cells, sums = errors.cells[:, 1:].sum(axis=1).tolist(), errors.sums[:, 1:].sum(axis=1)
+        for c in owned.new:
+            self.margins.append(_margin(owned, c, cells[c], sums[c], distances[c]))
 
     def ways(self) -> ErrorWays:
         """Everything added up."""
@@ -189,33 +195,21 @@ class WaySums:
     def _all(self, name: str) -> dict[Any, ErrorComparison]:
         return {way[1]: self._comparison(one) for way, one in self.added.items() if way[0] == name}
 
-    def _margin(
-        self, owned: OwnedTable, errors: CellErrors, c: int, distances: tuple[float, float]
-    ) -> Margin:
-        cells = int(errors.cells[c, 1:].sum())
-        sums = errors.sums[c, 1:].sum(axis=0)
-        mean_l1, unchanged = (
-            float(sums[m]) / cells if cells else None for m in (Measure.L1, Measure.UNCHANGED)
-        )
-        name = owned.crosstab_name(c)
-        return Margin(owned.universe.counted, name, owned.table.id, cells, mean_l1, unchanged, *distances)
-
     def _nothing(self, errors: CellErrors) -> _Added:
-        parts = (errors.cells, errors.sums, errors.absolute, errors.relative, errors.sums)
-        return _Added(*(np.zeros_like(part[0]) for part in parts))
+        cells, sums, absolute, relative = (
+            np.zeros_like(part[0]) for part in (errors.cells, errors.sums, errors.absolute, errors.relative)
+        )
+        return _Added(cells, sums, absolute, relative, np.zeros_like(sums), np.zeros(2))
 
     def _blank(self) -> _Added:
         k = len(self.edges) + 1
         whole, real = np.zeros((k, 1), dtype=np.int64), np.zeros((k, len(Measure)))
-        return _Added(whole[:, 0], real, whole, whole, real)
+        return _Added(whole[:, 0], real, whole, whole, real, np.zeros(2))
 
     def _comparison(self, one: _Added) -> ErrorComparison:
         names = class_names(self.edges)
         classes = {name: self._figures(one, slice(k, k + 1)) for k, name in enumerate(names)}
-        means = (
-            distance / one.crosstabs if one.crosstabs else None
-            for distance in (one.distance, one.distance_of_counts)
-        )
+        means = (distance / one.crosstabs if one.crosstabs else None for distance in one.distances.tolist())
         return ErrorComparison(self._figures(one, slice(1, None)), classes, *means)
 
     def _figures(self, one: _Added, some: slice) -> ErrorFigures:
@@ -228,6 +222,20 @@ class WaySums:
             {share: relative_quantile(relative, share) for share in self.quantiles},
             is_empty=some.start == 0,
         )
+
+
+def _added(first: NDArray[_Number], others: NDArray[_Number]) -> NDArray[_Number]:
+    """The sum of arrays, one after the other, so that the result does not depend on how many come at once."""
+    whole: NDArray[_Number] = np.concatenate([first[np.newaxis], others]).sum(axis=0, dtype=first.dtype)
+    return whole
+
+
+def _margin(owned: OwnedTable, c: int, cells: int, sums: Floats, distances: Floats) -> Margin:
+    mean_l1, unchanged = (float(sums[m]) / cells if cells else None for m in (Measure.L1, Measure.UNCHANGED))
+    name = owned.crosstab_name(c)
+    return Margin(
+        owned.universe.counted, name, owned.table.id, cells, mean_l1, unchanged, *distances.tolist()
+    )
 
 
 def _by_measure(sums: Floats) -> dict[Measure, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -32,8 +31,8 @@ from discreet.advise.reasons import (
 from discreet.advise.strategy import advise_strategy
 from discreet.advise.write import write_noise
 from discreet.audit.redundancy import Mode, Regions, regions_of
-from discreet.cli.noise_options import confidence as checked_confidence
-from discreet.cli.output import JSON, QUIET, THREADS, console, emit_json, say, shown_progress
+from discreet.cli.options import confidence as checked_confidence
+from discreet.cli.output import JSON, QUIET, THREADS, console, emit_json, say, say_wrapped, shown_progress
 from discreet.errors import Mistakes, mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.progress import Progress
@@ -45,7 +44,6 @@ from discreet.programme.programme import Programme, inspect_programme, load_decl
 from discreet.report.advice import advice_charts, write_charts
 
 USUAL = RiskLimits()
-WIDTH = 80
 MOST = 10**12
 
 
@@ -156,7 +154,8 @@ def advise(
     if write:
         say(f"\nWritten: {written}")
     if out is not None:
-        say(f"\nPictures: {', '.join(drawn)}")
+        say("")
+        say_wrapped(f"Pictures: {', '.join(drawn)}")
 
 
 def _require_margin(margin: float) -> None:
@@ -321,39 +320,39 @@ def _written(path: Path, found: Advice) -> str:
 
 def _show(found: Advice, trials: Curves | None) -> None:
     facts = found.facts
-    _wrapped(
+    say_wrapped(
         f"{facts.programme}: {facts.crosstabs:,} cross-tabulations, {facts.cells:,} cells, known from the "
         f"{facts.known_from}."
     )
     say("")
     if found.proposal is not None:
-        _wrapped(f"Proposed: {found.proposal}")
-        _wrapped(noise_text(found))
-        _wrapped(margin_text(found))
+        say_wrapped(f"Proposed: {found.proposal}")
+        say_wrapped(noise_text(found))
+        say_wrapped(margin_text(found))
         say("\nWhy:")
         for line in (*reasons(found), *(f"note: {note}" for note in found.proposal.notes)):
-            _wrapped(line, 2)
+            say_wrapped(line, 2)
         _show_alternatives(found)
     else:
         within = f" with a margin of {found.task.margin:.0%}" if found.task.margin else ""
         say(f"No parameters keep all limits{within}.")
         for line in conflicts(found):
-            _wrapped(line, 2)
+            say_wrapped(line, 2)
         if found.edge is not None:
             _show_alternatives(found)
     say("\nWhat the limits are for:")
     for name, meaning in meanings(found):
-        _wrapped(f"{name.value}: {meaning}", 2)
+        say_wrapped(f"{name.value}: {meaning}", 2)
     others = list(filter(None, (declared_words(found), *swap_words(found))))
     if others:
         say("")
     for line in others:
-        _wrapped(line.strip(), len(line) - len(line.lstrip()))
+        say_wrapped(line.strip(), len(line) - len(line.lstrip()))
     if trials is not None:
         _show_curves(trials)
     say("\nNot covered by these numbers:")
     for line in caveats(found):
-        _wrapped(line, 2)
+        say_wrapped(line, 2)
 
 
 def _show_alternatives(found: Advice) -> None:
@@ -363,23 +362,13 @@ def _show_alternatives(found: Advice) -> None:
         if number < 2 + len(rows):
             say(f"  {line}")
         else:
-            _wrapped(line, 2)
-
-
-def _wrapped(text: str, indent: int = 0) -> None:
-    """Print a sentence within the width of a terminal, later lines further in."""
-    first = " " * indent
-    say(
-        textwrap.fill(
-            text, WIDTH, initial_indent=first, subsequent_indent=f"{first}  ", break_on_hyphens=False
-        )
-    )
+            say_wrapped(line, 2)
 
 
 def _show_curves(trials: Curves) -> None:
-    _wrapped(f"Risk against utility, means of {trials.repeats} perturbations by {trials.name}:")
+    say_wrapped(f"Risk against utility, means of {trials.repeats} perturbations by {trials.name}:")
     for point in trials.points:
         measured = ", ".join(
             f"{name} {one.mean:.4g}" for name, one in point.measures.items() if one is not None
         )
-        _wrapped(f"{point.parameter:g}: averaging {point.averaging:.3f}, {measured}", 2)
+        say_wrapped(f"{point.parameter:g}: averaging {point.averaging:.3f}, {measured}", 2)

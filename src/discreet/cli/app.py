@@ -6,16 +6,20 @@ Exit codes: 0 done; 1 the release fails a check; 2 wrong input, nothing written;
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
-from rich.console import Console
-from typer.core import TyperGroup
-from typer.main import get_command
 
+from discreet.cli.group import LazyGroup
 from discreet.errors import DiscreetError, GateBroken
+from discreet.lazy import lazily
+
+if TYPE_CHECKING:
+    from importlib import metadata
+
+    from rich import console
+else:
+    metadata, console = lazily("importlib.metadata"), lazily("rich.console")
 
 COMMANDS = {
     "demo": "Make a small synthetic census, protect it and verify the release.",
@@ -60,25 +64,16 @@ WRONG_INPUT = 2
 INTERRUPTED = 130
 
 
-class LazyGroup(TyperGroup):
-    """Imports the module of a subcommand on demand, so that a command starts without loading the others."""
+class Commands(LazyGroup):
+    """All commands; their list is printed without importing any of them."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order in which a new user needs them."""
-        return list(COMMANDS)
+    modules: ClassVar[dict[str, str]] = {name: name for name in COMMANDS}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Build one command from its module: an ``app`` of subcommands, or a function of the command's name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"discreet.cli.{cmd_name}")
-        app = getattr(module, "app", None)
-        if app is None:
-            app = typer.Typer(add_completion=False, rich_markup_mode=None)
-            app.command(name=cmd_name)(getattr(module, cmd_name))
-        command = get_command(app)
-        command.name = cmd_name
-        command.help = command.help or COMMANDS[cmd_name]
+        """Build one command; one that describes itself nowhere has the line of the list."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            command.help = command.help or COMMANDS[cmd_name]
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -89,12 +84,12 @@ class LazyGroup(TyperGroup):
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"discreet {version('discreet')}")
+        typer.echo(f"discreet {metadata.version('discreet')}")
         raise typer.Exit
 
 
 app = typer.Typer(
-    cls=LazyGroup,
+    cls=Commands,
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -116,21 +111,23 @@ def main() -> None:
     try:
         app()
     except DiscreetError as error:
-        Console(stderr=True).print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        console.Console(stderr=True).print(
+            str(error), style="red", markup=False, highlight=False, soft_wrap=True
+        )
         sys.exit(FAILED if isinstance(error, GateBroken) else WRONG_INPUT)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
         text = f"{package}: not installed; run: pip install 'discreet[{EXTRAS[package]}]'"
-        Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        console.Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(WRONG_INPUT)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        Console(stderr=True).print(
+        console.Console(stderr=True).print(
             f"{place}{error.strerror or 'input or output failed'}", style="red", markup=False
         )
         sys.exit(WRONG_INPUT)
     except KeyboardInterrupt:
-        Console(stderr=True).print("Interrupted; existing files are unchanged.", style="red")
+        console.Console(stderr=True).print("Interrupted; existing files are unchanged.", style="red")
         sys.exit(INTERRUPTED)

@@ -11,8 +11,9 @@ from discreet.audit.attack import ATTACKS, Outsider
 from discreet.audit.attack import attack as run_attack
 from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret, supposing
 from discreet.audit.session import RATE, REQUESTS, SECONDS, Session, attack_server
-from discreet.cli.noise_options import PTABLE, ptable_law
-from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.noise_options import ptable_law
+from discreet.cli.options import PTABLE
+from discreet.cli.output import JSON, QUIET, THREADS, emit_json, say_finding, shown_progress
 from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
 from discreet.release.reader import open_release
 from discreet.report.findings import attack_lines, session_lines
@@ -101,7 +102,7 @@ def attack(
         emit_json({"release": seen.name, **dict(found.items())})
     elif not quiet:
         for line in attack_lines(seen, found):
-            typer.echo(line)
+            say_finding(line)
 
 
 def _attack_server(session: Session, *, json: bool, quiet: bool) -> None:
@@ -110,7 +111,7 @@ def _attack_server(session: Session, *, json: bool, quiet: bool) -> None:
         emit_json({"address": session.address, **found.as_json()})
     elif not quiet:
         for line in session_lines(session.address, found):
-            typer.echo(line)
+            say_finding(line)
 
 
 attack.__doc__ = f"{attack.__doc__}\n\n    Attacks: {', '.join(ATTACKS)}."

@@ -10,9 +10,19 @@ import typer
 
 from discreet.audit.audit import MEASURES
 from discreet.audit.case import recognise
-from discreet.audit.differencing_areas import require_areas
+from discreet.audit.differencing_areas import Crossing, require_areas
 from discreet.audit.evidence import published, refuse_adjusted
-from discreet.cli.output import ENGINE, FAILED, JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.output import (
+    ENGINE,
+    FAILED,
+    JSON,
+    QUIET,
+    THREADS,
+    emit_json,
+    say,
+    say_finding,
+    shown_progress,
+)
 from discreet.cli.release_options import EARLIER, GEOGRAPHIES, LOOKUP, WITHOUT, read_lookup
 from discreet.engine.computing import computing
 from discreet.errors import mistake
@@ -27,13 +37,17 @@ from discreet.pipeline.audit import (
     write_audit,
 )
 from discreet.programme.programme import load_programme
-from discreet.release.reader import open_release
+from discreet.programme.sources import hadoop_scheme
+from discreet.release.reader import Release, open_release
 from discreet.report.confidential import AUDIT_PAGE, PUBLIC_PAGE
 from discreet.report.findings import audit_lines
 
 
 def audit(
-    release: Annotated[Path, typer.Argument(help="The release folder.")],
+    release: Annotated[
+        str,
+        typer.Argument(help="The release folder; with Spark also an address such as hdfs://host/release."),
+    ],
     programme: Annotated[Path, typer.Option("--programme", help="The programme that made it.")],
     secret: Annotated[str, typer.Option("--secret", help="A secret file, env:NAME or fd:NUMBER.")],
     out: Annotated[
@@ -66,15 +80,13 @@ def audit(
 
     Exit code 0: every declared gate is passed. 1: one is broken. 2: release, programme and secret do not match.
     """
-    key, opened = read_secret(secret, os.environ), open_release(release)
-    refuse_adjusted(opened, fitted=True)
+    key = read_secret(secret, os.environ)
     require_known(without or ())
     if out is not None:
-        require_outside(out, release)
         require_free(out, "--out")
     crossing = read_lookup(lookup, geographies)
-    if crossing is not None:
-        require_areas(published(opened), crossing)
+    if not hadoop_scheme(release):  # refused before Spark is started
+        _opened(Path(release), crossing, out)
     _require_together(earlier, earlier_programme, earlier_secret)
     declared = load_programme(programme)
     before = None
@@ -83,23 +95,39 @@ def audit(
         its_programme = None if earlier_programme is None else load_programme(earlier_programme)
         before = Before(earlier.resolve(), its_programme, its_key)
     work = programme.resolve().parent if out is None else out.resolve().parent
-    with computing(declared, engine) as where, shown_progress(quiet or json) as progress:
+    with (
+        computing(declared, engine) as where,
+        where.published_release(release) as folder,
+        shown_progress(quiet or json) as progress,
+    ):
+        opened = _opened(folder, crossing, out)
         run = recognise(where.programme, key, opened, threads, progress, where.engine)
         found = audit_release(run, opened, without or (), before, crossing, work)
         if out is not None:
-            write_audit(found, out, release, threads, progress)
+            write_audit(found, out, folder, threads, progress)
     if json:
         emit_json(found)
     elif not quiet:
         for line in audit_lines(found):
-            typer.echo(line)
+            say_finding(line)
         if out is not None:
-            typer.echo(f"Report: {out / AUDIT_PAGE}; public: {out / PUBLIC_PAGE}; JSON: {out / REPORT}")
+            say(f"Report: {out / AUDIT_PAGE}; public: {out / PUBLIC_PAGE}; JSON: {out / REPORT}")
     if not found.passed:
         raise typer.Exit(FAILED)
 
 
 audit.__doc__ = f"{audit.__doc__}\n    Measures: {', '.join(MEASURES)}."
+
+
+def _opened(folder: Path, crossing: Crossing | None, out: Path | None) -> Release:
+    """The release, if it can be audited and the report is not written into it."""
+    opened = open_release(folder)
+    refuse_adjusted(opened, fitted=True)
+    if out is not None:
+        require_outside(out, folder)
+    if crossing is not None:
+        require_areas(published(opened), crossing)
+    return opened
 
 
 def _require_together(earlier: Path | None, programme: Path | None, secret: str | None) -> None:

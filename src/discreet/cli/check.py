@@ -37,7 +37,7 @@ from discreet.io.secret import read_secret
 from discreet.pipeline.check import Intention, check_data, check_notes, reading_notes
 from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.judgement import problems_of
-from discreet.programme.engine import EngineKind
+from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme, inspect_programme
 
 WRONG_INPUT = 2

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from discreet.cli.noise_options import NoiseOptions, PublishingOptions, expanded
 from discreet.cli.output import JSON, console, emit_json, say
-from discreet.errors import mistake
+from discreet.errors import Mistakes, mistake
 from discreet.inference.estimates import (
     LogLinearResult,
     binomial,
@@ -25,7 +25,15 @@ from discreet.inference.estimates import (
     ratio,
     total,
 )
-from discreet.inference.hierarchy import estimated
+from discreet.inference.hierarchy import (
+    estimated,
+    estimated_difference,
+    estimated_independence,
+    estimated_proportion,
+    estimated_ratio,
+    estimated_total,
+    is_estimated,
+)
 from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_ptable_file
 from discreet.inference.released import ReleasedCube, released_cube
 from discreet.inference.tables import CrossTable, integers, long_table, table_in
@@ -118,6 +126,20 @@ class DescribedNoise:
         found = cube.cell(self.where if where is None else where)
         return int(found.table.counts), found.noise
 
+    def hierarchical(self, *given: object) -> ReleasedCube | None:
+        """The cube, where its release is hierarchical: its estimates are used. Nothing else may then be ``given``."""
+        if self.cube is None or self.release is None:
+            return None
+        cube = self.released()
+        if cube is None or not is_estimated(cube.release):
+            return None
+        if any(one is not None for one in given):
+            value = "counts, a file, a prior, margins or simulations, with a hierarchical release"
+            raise mistake(
+                "", "options", value, "leave them out: cells come from --where, errors from the release"
+            )
+        return cube
+
     def _require_one_source(self) -> None:
         if self.law.is_empty == (self.release is None):
             value = "none" if self.release is None else "several"
@@ -173,6 +195,12 @@ def independence_command(
     as_json: JSON = False,
 ) -> None:
     """Test whether rows and columns of a table are independent, with and without allowing for the noise."""
+    cube = noise.hierarchical(table, public_total, known_margins, simulations)
+    if cube is not None:
+        if rows is None or columns is None:
+            raise _no_axes(cube)
+        _show(estimated_independence(cube.release, cube.entry.id, rows, columns, noise.where), as_json)
+        return
     given, law = _crossed(noise, table, rows, columns)
     found = independence(
         given,
@@ -215,6 +243,10 @@ def interval_command(
     as_json: JSON = False,
 ) -> None:
     """Report an interval for the true count."""
+    cube = noise.hierarchical(count, prior_largest, prior_mean)
+    if cube is not None:
+        _show(estimated(cube.release, cube.entry.id, noise.where, level), as_json)
+        return
     published, law = noise.cell(count, "--count", None)
     _show(interval(published, law, level, _prior(prior_largest, prior_mean) or Flat()), as_json)
 
@@ -236,6 +268,11 @@ def difference_command(
     as_json: JSON = False,
 ) -> None:
     """Report an interval for the difference of two true counts."""
+    cube = noise.hierarchical(count, other, prior_largest, prior_mean)
+    if cube is not None:
+        second_cell = _second(other_where, "--other-where")
+        _show(estimated_difference(cube.release, cube.entry.id, noise.where, second_cell, level), as_json)
+        return
     (first, law), (second, other_law) = _both(noise, (count, "--count"), (other, "--other"), other_where)
     _require_one_law(law, other_law)
     _show(difference(first, second, law, level, _prior(prior_largest, prior_mean)), as_json)
@@ -258,6 +295,11 @@ def ratio_command(
     as_json: JSON = False,
 ) -> None:
     """Report an interval for the ratio of two true counts of different groups; of a part and its whole: proportion."""
+    cube = noise.hierarchical(count, base, prior_largest, prior_mean)
+    if cube is not None:
+        second_cell = _second(base_where, "--base-where")
+        _show(estimated_ratio(cube.release, cube.entry.id, noise.where, second_cell, level), as_json)
+        return
     (first, law), (second, base_law) = _both(noise, (count, "--count"), (base, "--base"), base_where)
     _require_one_law(law, base_law)
     _show(ratio(first, second, law, level, _prior(prior_largest, prior_mean) or Flat()), as_json)
@@ -277,6 +319,11 @@ def proportion_command(
     as_json: JSON = False,
 ) -> None:
     """Report an interval for the share of a part in a whole, both published with noise."""
+    cube = noise.hierarchical(count, whole)
+    if cube is not None:
+        second_cell = _second(whole_where, "--whole-where")
+        _show(estimated_proportion(cube.release, cube.entry.id, noise.where, second_cell, level), as_json)
+        return
     (part, law), (size, whole_law) = _both(noise, (count, "--count"), (whole, "--whole"), whole_where)
     _show(proportion(part, size, law, level, whole_law), as_json)
 
@@ -296,6 +343,10 @@ def total_command(
     as_json: JSON = False,
 ) -> None:
     """Report an interval for the true total of all cells of a table, or of those of a cube that --where names."""
+    estimates = noise.hierarchical(table, published_total, prior_largest, prior_mean)
+    if estimates is not None:
+        _show(estimated_total(estimates.release, estimates.entry.id, noise.where, level), as_json)
+        return
     cube = _cube_or_file(noise, table)
     if cube is None:
         cells, law = _grid(_file(table), thin=True).counts, noise.noise()
@@ -379,10 +430,14 @@ def _crossed(
             raise mistake("", "--rows and --columns", "with a file", "leave them out, or give --cube instead")
         return _grid(_file(table)), noise.noise()
     if rows is None or columns is None:
-        names = ", ".join(axis.breakdown for axis in cube.entry.axes)
-        raise mistake("", "--rows and --columns", "missing", f"name two axes of the cube: {names}")
+        raise _no_axes(cube)
     found = cube.table([rows, columns], noise.where)
     return found.table, found.noise
+
+
+def _no_axes(cube: ReleasedCube) -> Mistakes:
+    names = ", ".join(axis.breakdown for axis in cube.entry.axes)
+    return mistake("", "--rows and --columns", "missing", f"name two axes of the cube: {names}")
 
 
 def _cube_or_file(noise: DescribedNoise, table: Path | None) -> ReleasedCube | None:
@@ -403,12 +458,17 @@ def _both(
     noise: DescribedNoise, first: tuple[int | None, str], second: tuple[int | None, str], where: str | None
 ) -> tuple[tuple[int, KnownLaw], tuple[int, KnownLaw]]:
     """Two published counts and their noise."""
-    if noise.cube is not None and where is None:
-        option = f"{second[1]}-where"
-        raise mistake("", option, "missing", "name the second cell; an empty text is the grand total")
+    if noise.cube is not None:
+        _second(where, f"{second[1]}-where")
     if noise.cube is None and where is not None:
         raise mistake("", f"{second[1]}-where", "without --cube", "name the cube of the release")
     return noise.cell(*first, None), noise.cell(*second, where)
+
+
+def _second(where: str | None, option: str) -> str:
+    if where is None:
+        raise mistake("", option, "missing", "name the second cell; an empty text is the grand total")
+    return where
 
 
 def _require_one_law(first: KnownLaw, second: KnownLaw) -> None:

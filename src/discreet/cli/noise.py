@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -26,6 +27,7 @@ from discreet.maths.noise.draws import BitSource, draw
 from discreet.maths.noise.exponential import UtilityTable
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import Loss, Pmf
+from discreet.maths.noise.publishing import LARGEST_COUNT
 from discreet.maths.noise.thresholds import row_table, threshold_table
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
@@ -114,7 +116,7 @@ def _drawer(law: AnyLaw, count: int | None) -> Callable[[int], Changes]:
             "give the true count" if count is None else "leave it out: the law is the same for every count"
         )
         raise mistake("", "--count", "missing" if count is None else str(count), remedy)
-    bits, true = BitSource(os.urandom(32)), count or 0
+    bits, true = BitSource(secrets.token_bytes(32)), count or 0
     if isinstance(law, PTableLaw):
         lookup = build(law.ptable, Order.PLAIN)
         return lambda n: change(lookup, np.full(n, true), (bits.words(n) >> np.uint64(32)).astype(np.uint32))
@@ -127,7 +129,7 @@ def _write(out: Path, parts: Iterable[Changes]) -> tuple[int, int]:
     schema, total, squares = pa.schema([("change", pa.int64())]), 0, 0
     hidden = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        with pq.ParquetWriter(hidden, schema, compression="zstd") as writer:
+        with pq.ParquetWriter(hidden.absolute(), schema, compression="zstd") as writer:
             for part in parts:
                 writer.write_table(pa.table({"change": part}, schema=schema))
                 total, squares = total + int(part.sum()), squares + int((part * part).sum())
@@ -153,6 +155,8 @@ def _counts(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
         raise mistake("", "--counts", text, "give whole numbers of at least 0, separated by commas")
+    if max(map(int, parts)) > LARGEST_COUNT:
+        raise mistake("", "--counts", text[:40], f"give counts up to {LARGEST_COUNT:,}")
     return sorted({int(part) for part in parts})
 
 

@@ -18,19 +18,17 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 from typer.models import OptionInfo
 
+from discreet.cli.options import PTABLE
 from discreet.errors import mistake
 from discreet.io.ptable_files import read_ptable
-from discreet.maths.attacks.bounds import LARGEST_VARIANCE, LEAST_VARIANCE
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity
 from discreet.maths.noise.hellinger import PTableLaw
-from discreet.maths.noise.named import NoiseParameters, named_law
+from discreet.maths.noise.named import NoiseParameters, implied_kind, named_law
 from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.maths.noise.thresholds import RowLaw
 from discreet.programme.utility_file import read_utility
 
 AnyLaw = AdditiveLaw | RowLaw | PTableLaw
-
-PTABLE = Annotated[Path | None, typer.Option("--ptable", help="A p-table file, in any of the known formats.")]
 
 
 class NoiseKind(StrEnum):
@@ -83,7 +81,7 @@ class NoiseOptions:
             "--sensitivity", help="normal: of v^2, exact (2m-1, the default) or as in the paper (2m+1)."
         ),
     ] = None
-    D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change.")] = None
+    D: Annotated[int | None, typer.Option("--D", help="cell-key: largest change, from 1 to 100.")] = None
     V: Annotated[float | None, typer.Option("--V", help="cell-key: variance.")] = None
     js: Annotated[int | None, typer.Option("--js", help="cell-key: counts 1..js are never published.")] = None
     utility: Annotated[
@@ -112,7 +110,7 @@ class NoiseOptions:
 
     def parameters(self) -> NoiseParameters:
         """The law by name and parameters; the kind is the one that has the parameters, where only one does."""
-        kind = _implied(self.given) if self.kind is None else self.kind.law
+        kind = implied_kind(self.given) if self.kind is None else self.kind.law
         if kind is None:
             raise self._no_kind()
         given = {name: getattr(self, name) for name in self.given if name != "utility"}
@@ -153,32 +151,9 @@ class PublishingOptions:
         return Publishing(self.negatives, self.rounding, self.threshold)
 
 
-def _implied(given: frozenset[str]) -> LawKind | None:
-    """The only kind that some parameters can mean by themselves."""
-    if given in ({"rho"}, {"sigma"}):
-        return LawKind.DISCRETE_GAUSSIAN
-    if given == {"epsilon"}:
-        return LawKind.GEOMETRIC
-    return LawKind.CELL_KEY if given and given <= {"D", "V", "js"} else None
-
-
 def ptable_law(path: Path) -> PTableLaw:
     """The law of a p-table file."""
     return PTableLaw(read_ptable(path).law())
-
-
-def variance(name: str, value: float) -> None:
-    """Refuse a variance that no noise on counts has."""
-    if not LEAST_VARIANCE <= value <= LARGEST_VARIANCE:
-        raise mistake(
-            "", name, f"{value:g}", f"give a number above 0, {LEAST_VARIANCE:g} to {LARGEST_VARIANCE:g}"
-        )
-
-
-def confidence(name: str, value: float) -> None:
-    """Refuse a confidence that is not inside 0 and 1."""
-    if not 0.001 <= value <= 1 - 1e-9:
-        raise mistake("", name, f"{value:g}", "give a number between 0 and 1, e.g. 0.68")
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.serialize import json_text
-from discreet.programme.engine import EngineKind
+from discreet.programme.engine_kind import EngineKind
 
 FAILED = 1  # exit code: the release fails a check
 
@@ -71,15 +73,58 @@ __all__ = [
     "emit_json",
     "register_path",
     "say",
+    "say_finding",
+    "say_wrapped",
     "shown_progress",
 ]
 
+WIDTH = 80  # columns of a terminal
+VERDICTS = {"Passed": "bold green", "BROKEN": "bold red"}
 console = Console()
 
 
 def say(text: str) -> None:
-    """Print a readable line."""
+    """Print a readable line; a terminal gets it wrapped at words, a file or another program as it is."""
+    if console.is_terminal:
+        text = "\n".join(_folded(line, console.width) for line in text.split("\n"))
     console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+
+def say_finding(line: str) -> None:
+    """Print a finding: on a terminal its subject is bold, and a verdict has its colour."""
+    if not console.is_terminal:
+        say(line)
+        return
+    text = Text(_folded(line, console.width))
+    subject, colon, _ = line.partition(": ")
+    if colon and not line.startswith(" "):
+        text.stylize(VERDICTS.get(subject, "bold"), 0, len(subject))
+    console.print(text, soft_wrap=True)
+
+
+def _folded(line: str, width: int) -> str:
+    """A line that is longer than a terminal is wide, at words, later lines further in."""
+    if len(line) <= width:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def say_wrapped(text: str, indent: int = 0) -> None:
+    """Print a sentence within 80 columns, later lines further in; a path is not broken."""
+    first = " " * indent
+    say(
+        textwrap.fill(
+            text,
+            WIDTH,
+            initial_indent=first,
+            subsequent_indent=f"{first}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
 
 
 def emit_json(payload: object) -> None:

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.ledger import ledger_at
 from discreet.cli.output import (
     ANOTHER_PTABLE,
     ENGINE,
@@ -32,7 +31,7 @@ from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.protect import protect as run_protect
 from discreet.pipeline.protect import rehearse
 from discreet.pipeline.spending import Spending
-from discreet.programme.engine import EngineKind
+from discreet.programme.engine_kind import EngineKind
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, load_programme
 
@@ -188,7 +187,11 @@ def spending_of(ledger: str, account: str, secret: str) -> Spending | None:
     """The account that a release is charged to."""
     if bool(ledger) != bool(account):
         raise mistake("", "--ledger", "a ledger without an account, or the reverse", "give both or neither")
-    return Spending(ledger_at(ledger, secret), account) if ledger else None
+    if not ledger:
+        return None
+    from discreet.cli.ledger import ledger_at  # noqa: PLC0415 (its database is slow to import)
+
+    return Spending(ledger_at(ledger, secret), account)
 
 
 def private_place(secret: str, out: str | Path) -> Path:

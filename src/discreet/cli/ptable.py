@@ -13,13 +13,21 @@ from rich.table import Table
 
 from discreet.cli.output import JSON, console, emit_json
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.io.ptable_files import PTableFile, PTableFormat, WrapRule, lookup_for, read_ptable, write_ptable
+from discreet.io.ptable_files import (
+    PTableFile,
+    PTableFormat,
+    WrapRule,
+    lookup_for,
+    lookup_of,
+    read_ptable,
+    write_ptable,
+)
 from discreet.io.secret import read_secret
 from discreet.maths.cells.keys import derive
 from discreet.maths.cells.lookup import Order
-from discreet.maths.noise.ptable import Demands, Law, RowFacts, row_facts, unmet
+from discreet.maths.noise.ptable import Demands, Law, RowFacts, row_facts, table_facts, unmet
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance, solve
-from discreet.report.ptable import write_ptable_picture
+from discreet.report.ptable import valid_line, write_ptable_picture
 
 T = TypeVar("T")
 
@@ -52,7 +60,7 @@ BLOCK = 11  # changes that fit next to each other on a terminal
 @app.command()
 def make(
     out: OUT,
-    D: Annotated[int, typer.Option("--D", help="Largest change.")],
+    D: Annotated[int, typer.Option("--D", help="Largest change, from 1 to 100.")],
     V: Annotated[
         str, typer.Option("--V", help="Variance; one value, or one for each row 1,2,.., separated by commas.")
     ],
@@ -148,13 +156,7 @@ def convert(
 ) -> None:
     """Write a table in another format. Lists of keys keep every key's change where both formats allow it."""
     found = read_ptable(file, format, modulus, _rule(wrap), small_n)
-    same_keys = (
-        to is not PTableFormat.R and to_modulus in (None, found.lookup.modulus) and order is Order.PLAIN
-    )
-    if found.format is not PTableFormat.R and same_keys:
-        lookup = found.lookup
-    else:
-        lookup = lookup_for(found.law(tolerance), to, order, _shuffle_key(order, secret), to_modulus)
+    lookup = lookup_of(found, to, order, _shuffle_key(order, secret), to_modulus, tolerance)
     write_ptable(out, to, lookup)
     report = {"file": str(out), "format": to.value, "modulus": lookup.modulus, "read_as": found.format.value}
     if as_json:
@@ -189,21 +191,11 @@ def check(
     problems = list(unmet(facts, Demands(D, V, js, monotone, tolerance)))
     if problems:
         raise Mistakes(_brief(file, problems))
-    report = _described(found) | {
-        "largest_change": max(max(-row.least, row.most) for row in facts),
-        "largest_variance": max(row.variance for row in facts),
-        "largest_bias": max(abs(row.mean) for row in facts),
-        "smallest_published": min(row.smallest_positive or row.count + 1 for row in facts[1:]),
-        "monotone": all(row.monotone for row in facts),
-    }
+    summary = table_facts(facts)
     if as_json:
-        emit_json({**report, "sound": True})
+        emit_json({**_described(found), **asdict(summary), "sound": True})
         return
-    _say(
-        f"{file}: valid; changes within {report['largest_change']}, variance at most "
-        f"{report['largest_variance']:.6g}, publishes 0 and counts of at least {report['smallest_published']}, "
-        f"{'monotone' if report['monotone'] else 'not monotone'}"
-    )
+    _say(f"{file}: {valid_line(summary)}")
 
 
 def _say(text: str) -> None:

@@ -6,9 +6,7 @@ count within a larger group of which less is known, and one within any number of
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,7 +16,15 @@ from typer.core import TyperGroup
 from discreet.cli.noise_options import AnyLaw, NoiseOptions, PublishingOptions, expanded
 from discreet.cli.output import JSON, emit_json, say
 from discreet.errors import mistake
-from discreet.maths.attacks.bayes import Adversary, LawRows, Together
+from discreet.io.serialize import to_json
+from discreet.maths.attacks.bayes import Adversary, LawRows
+from discreet.maths.attacks.bayes_findings import (
+    count_attack,
+    hierarchy_attack,
+    histogram_attack,
+    levels_attack,
+    nested_attack,
+)
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.attacks.bayes_histogram import HistogramAdversary
 from discreet.maths.attacks.bayes_nested import (
@@ -32,10 +38,9 @@ from discreet.maths.attacks.bayes_nested import (
 )
 from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discrete_laplace, exact
 from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
+from discreet.report.bayes import count_lines, hierarchy_lines, histogram_lines, levels_lines, nested_lines
 
 MOST_CATEGORIES = 100_000
-SHOWN = 5  # published counts above the known one that are reported by default
-FIRST = 5  # categories of a histogram that are reported by default
 EXAMPLES = {
     "--level": "known=12,published=15,rho=1/4",
     "--release": "published=3,rho=1/10",
@@ -43,8 +48,6 @@ EXAMPLES = {
 }
 CHOICES = ("count", "levels", "histogram", "hierarchy", "nested")
 MOST_DRAWS = 1_000_000
-
-Report = dict[str, Any]
 
 
 class _Chosen(TyperGroup):
@@ -104,11 +107,7 @@ def count(
     if unknown is not None:
         seen = WithUnknown(seen, unknown_members(_probabilities(unknown)))
     one = Adversary(seen, known, _prior(prior))
-    report = _count(one, law, _shown(published, known))
-    if as_json:
-        emit_json(report)
-    else:
-        _print_count(report)
+    _report(found := count_attack(one, law.rho, _listed(published)), count_lines(found), as_json)
 
 
 @app.command()
@@ -144,13 +143,9 @@ def levels(
     ]
     if not others:
         raise mistake("", "--level or --release", "missing", f"give at least one, e.g. {EXAMPLES['--level']}")
-    one, shown = Adversary(seen, known, _prior(prior)), _shown(published, known)
-    report = {**_count(one, law, shown), "together": _together(one, shown, others)}
-    if as_json:
-        emit_json(report)
-        return
-    _print_count(report)
-    _print_together(report["together"])
+    one = Adversary(seen, known, _prior(prior))
+    found = levels_attack(one, law.rho, _listed(published), others)
+    _report(found, levels_lines(found), as_json)
 
 
 @app.command()
@@ -181,11 +176,15 @@ def histogram(
     as_json: JSON = False,
 ) -> None:
     """A whole histogram: the adversary knows everyone else's category and looks for the target's."""
-    report = _histogram(as_published(noise.law(), publishing.rule()), known, prior, published, target)
-    if as_json:
-        emit_json(report)
-    else:
-        _print_histogram(report)
+    others = _repeated("--known", known)
+    if min(others) < 0:
+        raise mistake("", "--known", known, "give counts of at least 0")
+    law = as_published(noise.law(), publishing.rule())
+    one = HistogramAdversary(law, tuple(others), _beliefs(prior, len(others)))
+    wanted = None if target is None else _categories(target, len(others))
+    shown = None if published is None else _repeated("--published", published)
+    found = histogram_attack(one, wanted, shown)
+    _report(found, histogram_lines(found), as_json)
 
 
 @app.command()
@@ -234,18 +233,8 @@ def hierarchy(
     true = [] if counts is None else _integers("--counts", counts)
     if any(one <= known for one in true):
         raise mistake("", "--counts", str(counts), f"give counts of at least {known + 1}")
-    report: Report = {
-        "prior": made.prior,
-        "known": known,
-        "groups": groups,
-        "correct": [{"count": one, "correct": made.correct(one)} for one in true],
-        "chain": chain.value,
-        "posterior": None if published is None else made.posterior(*_triple(published), chain),
-    }
-    if as_json:
-        emit_json(report)
-    else:
-        _print_hierarchy(report)
+    found = hierarchy_attack(made, true, None if published is None else _triple(published), chain)
+    _report(found, hierarchy_lines(found), as_json)
 
 
 @app.command()
@@ -293,25 +282,18 @@ def nested(
     others = unknown_members([] if unknown is None else _probabilities(unknown))
     made = Nested(law, tuple(level for level, _ in larger), known, _prior(prior), others)
     true = None if counts is None else _integers("--counts", counts)
-    share, error = (None, None) if true is None else made.correct(true, draws, np.random.default_rng(seed))
-    report: Report = {
-        "prior": made.prior,
-        "known": known,
-        "unknown": others.last,
-        "levels": len(larger) + 1,
-        "posterior": None if published is None else made.posterior(published, [one for _, one in larger]),
-        "above_half": share,
-        "standard_error": error,
-    }
+    found = nested_attack(
+        made, published, [one for _, one in larger], true, draws, np.random.default_rng(seed)
+    )
+    _report(found, nested_lines(found, draws), as_json)
+
+
+def _report(found: object, lines: Iterable[str], as_json: bool) -> None:
     if as_json:
-        emit_json(report)
+        emit_json(to_json(found))
         return
-    if report["posterior"] is not None:
-        say(f"with the counts of {len(larger)} larger groups: posterior {report['posterior']:.4f}")
-    if share is not None:
-        say(
-            f"decides for the target with probability {share:.4f} (+- {error:.4f}, {draws:,} simulated releases)"
-        )
+    for line in lines:
+        say(line)
 
 
 def _within(text: str, law: AdditiveLaw) -> tuple[NestedLevel, Seen]:
@@ -354,6 +336,10 @@ def _probabilities(text: str) -> list[float]:
     return found
 
 
+def _listed(published: str | None) -> list[int] | None:
+    return None if published is None else _integers("--published", published)
+
+
 def as_published(law: AnyLaw, rule: Publishing) -> LawRows:
     """The law of what is published; the noise itself where nothing is done to it."""
     return law if rule == UNCHANGED else PublishedLaw(law, rule)
@@ -366,45 +352,9 @@ def _larger(rho: str | None, epsilon: str | None) -> AdditiveLaw:
     return discrete_gaussian(rho) if rho is not None else discrete_laplace(str(epsilon))
 
 
-def _shown(published: str | None, known: int) -> Sequence[int]:
-    return range(known + 1, known + 1 + SHOWN) if published is None else _integers("--published", published)
-
-
-def _count(one: Adversary, law: AnyLaw, shown: Sequence[int]) -> Report:
-    limit = 1 / one.prior if law.rho is None else min(1 / one.prior, _exp(2 * law.rho))
-    return {
-        "prior": one.prior,
-        "known": one.known,
-        "posterior": one.mean_posterior,
-        "risk": one.risk,
-        "largest_risk": limit,
-        "correct": one.correct,
-        "mistaken": one.mistaken,
-        "published": [_published(one, count) for count in shown],
-    }
-
-
-def _published(one: Adversary, count: int) -> Report:
-    return {
-        "count": count,
-        "probability": one.with_target.at(count),
-        "probability_without": one.without.at(count),
-        "posterior": one.posterior(count),
-        "risk": one.ratio(count),
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class Observation:
-    """The same target in a larger group or in another release."""
-
-    adversary: Adversary
-    published: int | None
-
-
 def _observations(
     option: str, texts: Sequence[str], law: LawRows, known: int, rule: Publishing
-) -> list[Observation]:
+) -> list[tuple[Adversary, int | None]]:
     """Read repeated options: known (of a level), published, and rho or epsilon where the noise differs."""
     keys = {"published", "rho", "epsilon"} | ({"known"} if option == "--level" else set())
     found = []
@@ -423,55 +373,8 @@ def _observations(
         if others < 0:
             raise mistake("", option, text, "give a known count of at least 0")
         shown = _integer(option, given["published"]) if "published" in given else None
-        found.append(Observation(Adversary(own, others), shown))
+        found.append((Adversary(own, others), shown))
     return found
-
-
-def _together(one: Adversary, counts: Sequence[int], others: Sequence[Observation]) -> Report:
-    """What all observations show: on average, and for each published count of the first with those of the others."""
-    made = Together((one, *(other.adversary for other in others)), one.prior)
-    shown = [other.published for other in others if other.published is not None]
-    complete = len(shown) == len(others)
-    return {
-        "observations": len(made.parts),
-        "posterior": made.mean_posterior,
-        "risk": made.risk,
-        "correct": made.correct,
-        "mistaken": made.mistaken,
-        "published": [
-            {"counts": [count, *shown], "posterior": made.posterior([count, *shown])} for count in counts
-        ]
-        if complete
-        else [],
-    }
-
-
-def _histogram(
-    law: LawRows, known: str, prior: str | None, published: str | None, targets: str | None
-) -> Report:
-    """The attack on a whole histogram: baseline, success, probabilities by category and a posterior."""
-    others = _repeated("--known", known)
-    if min(others) < 0:
-        raise mistake("", "--known", known, "give counts of at least 0")
-    one = HistogramAdversary(law, tuple(others), _beliefs(prior, len(others)))
-    wanted = range(min(len(others), FIRST)) if targets is None else _categories(targets, len(others))
-    shown = None if published is None else one.posterior(_repeated("--published", published))
-    return {
-        "categories": len(others),
-        "baseline": one.baseline,
-        "success": one.success,
-        "targets": [
-            {
-                "category": category + 1,
-                "prior": one.prior[category],
-                "posterior": one.mean_posterior(category),
-                "correct": one.correct(category),
-            }
-            for category in wanted
-        ],
-        "posteriors": None if shown is None else shown.tolist(),
-        "decision": None if shown is None else int(shown.argmax()) + 1,
-    }
 
 
 def _repeated(option: str, text: str) -> list[int]:
@@ -500,7 +403,7 @@ def _categories(text: str, categories: int) -> list[int]:
     found = [_integer("--target", part.strip()) for part in text.split(",")]
     if not all(1 <= one <= categories for one in found):
         raise mistake("", "--target", text, f"give numbers of categories, 1 to {categories}")
-    return [one - 1 for one in found]
+    return found
 
 
 def _pairs(option: str, text: str, keys: set[str]) -> dict[str, str]:
@@ -535,53 +438,3 @@ def _prior(text: str) -> float:
     if not 0 < found < 1:
         raise mistake("", "--prior", text, "give a number between 0 and 1")
     return found
-
-
-def _exp(exponent: float) -> float:
-    return math.exp(exponent) if exponent < 700 else math.inf
-
-
-def _print_count(report: Report) -> None:
-    say(
-        f"prior {report['prior']:.6g}: posterior {report['posterior']:.4f} on average, risk {report['risk']:.4f}"
-    )
-    say(
-        f"decides for a target who is there with probability {report['correct']:.4g}, for one who is not with "
-        f"{report['mistaken']:.4g}"
-    )
-    for one in report["published"]:
-        say(
-            f"published {one['count']} (probability {one['probability']:.4f}): posterior {one['posterior']:.4f}, "
-            f"risk {one['risk']:.4f}"
-        )
-
-
-def _print_together(found: Report) -> None:
-    say(
-        f"{found['observations']} observations: posterior {found['posterior']:.4f} on average, right with "
-        f"probability {found['correct']:.4g}, mistaken with {found['mistaken']:.4g}"
-    )
-    for one in found["published"]:
-        counts = ", ".join(str(count) for count in one["counts"])
-        say(f"published {counts} together: posterior {one['posterior']:.4f}")
-
-
-def _print_histogram(found: Report) -> None:
-    say(
-        f"histogram of {found['categories']} categories: right with probability {found['success']:.4g}, by the "
-        f"prior only {found['baseline']:.4g}"
-    )
-    for one in found["targets"]:
-        say(
-            f"target in category {one['category']}: posterior {one['posterior']:.4g}, right {one['correct']:.4g}"
-        )
-    if found["decision"] is not None:
-        best = found["posteriors"][found["decision"] - 1]
-        say(f"published histogram: category {found['decision']}, posterior {best:.4f}")
-
-
-def _print_hierarchy(found: Report) -> None:
-    for one in found["correct"]:
-        say(f"larger group with {one['count']}: right with probability {one['correct']:.4f}")
-    if found["posterior"] is not None:
-        say(f"with the larger group's counts: posterior {found['posterior']:.4f} ({found['chain']})")

@@ -15,7 +15,8 @@ from discreet.audit.differencing_areas import (
     difference_areas,
     read_crossing,
 )
-from discreet.cli.noise_options import NoiseOptions, confidence, expanded, variance
+from discreet.cli.noise_options import NoiseOptions, expanded
+from discreet.cli.options import confidence, variance
 from discreet.cli.output import JSON, emit_json, say, shown_progress
 from discreet.errors import mistake
 from discreet.io.files import open_files

@@ -21,6 +21,7 @@ from discreet.maths.attacks.subsets import (
     SubsetReconstruction,
     queries_of_theorem,
     reconstruct_subsets,
+    usual_queries,
 )
 from discreet.maths.noise.additive import AdditiveLaw, exact
 from discreet.maths.noise.hellinger import PTableLaw
@@ -75,7 +76,7 @@ def subsets(
         )
         return
     console.print(_table(found))
-    say(f"n log^2 n = {queries_of_theorem(records):,} queries, sqrt(n) = {records**0.5:.3g}; guessing: 50 %")
+    say(f"n log^2 n = {queries_of_theorem(records):,} queries, sqrt(n) = {records**0.5:.3g}; guessing: 50%")
 
 
 def _generators(seed: int, records: int, queries: int, repetitions: int) -> list[np.random.Generator]:
@@ -105,9 +106,7 @@ def _numbers(records: int, text: str | None) -> list[int]:
         if not all(part.isdecimal() and len(part) < 10 for part in parts):
             raise mistake("", "--queries", text, "give whole numbers, separated by commas")
         return [int(part) for part in parts]
-    most = queries_of_theorem(max(records, 2))
-    doubled = [records // 2 * 2**step for step in range(12)]
-    return [*(one for one in doubled if 0 < one < most), most]
+    return usual_queries(records)
 
 
 def _table(found: list[SubsetReconstruction]) -> Table:
@@ -128,9 +127,9 @@ def _table(found: list[SubsetReconstruction]) -> Table:
         table.add_row(
             f"{one.queries:,}",
             f"{one.deviation:.3g}",
-            f"{100 * one.share:.1f} %",
+            f"{one.share:.1%}",
             f"{100 * one.error:.1f}",
-            f"{100 * one.predicted:.1f} %",
-            f"{100 * one.exact:.0f} %",
+            f"{one.predicted:.1%}",
+            f"{one.exact:.0%}",
         )
     return table

@@ -88,11 +88,12 @@ def serve(
         float, typer.Option("--time-limit", min=0.1, help="Seconds that an answer may take.")
     ] = 60.0,
     language: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--language", help="Language of the labels, and of messages where a request names none."
+            "--language",
+            help="Language of the labels, and of messages where a request names none; otherwise that of the release.",
         ),
-    ] = "en",
+    ] = None,
     geometry: Annotated[
         Path | None, typer.Option("--geometry", help="GeoJSON of the areas, for maps on the page.")
     ] = None,

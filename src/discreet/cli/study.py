@@ -171,14 +171,14 @@ def _show_declared(declared: DeclaredGeography, found: DeclaredStudy, out: Path 
     _show_outcomes(found.study, f"regions ({declared.regions})")
     typer.echo("\n" + "\n".join(DECLARED_NOTES))
     typer.echo(
-        f"\nClusters of {found.smallest:,} to {found.largest:,} records; {100 * found.unique:.1f} % of the records are "
+        f"\nClusters of {found.smallest:,} to {found.largest:,} records; {found.unique:.1%} of the records are "
         "unique in their cluster (the smallest k)."
     )
     for one in found.adversaries:
         typer.echo(
             f"k {one.k:,}, epsilon {one.epsilon:g}: an adversary who knows the target's cluster and all others in it "
-            f"is right in {100 * one.right:.1f} % ({100 * one.guessed:.1f} % by the region's commonest cell; "
-            f"{100 * one.right_as_if_1:.1f} % with noise for sensitivity 1)"
+            f"is right in {one.right:.1%} ({one.guessed:.1%} by the region's commonest cell; "
+            f"{one.right_as_if_1:.1%} with noise for sensitivity 1)"
         )
     _show_files(out)
 
@@ -228,7 +228,7 @@ def _show_outcomes(found: Study, regions: str) -> None:
         f"{found.cells} cells per cluster\n"
     )
     error = ("error: predicted", "realised", "predicted / k")
-    difference = ("zeroed: median", "95 %", "signed: median", "95 %")
+    difference = ("zeroed: median", "95%", "signed: median", "95%")
     table = Table(
         "k", "epsilon", "clusters", *error, *difference, box=None, pad_edge=False, padding=(0, 1, 0, 0)
     )
@@ -247,6 +247,6 @@ def _row(outcome: StudyOutcome) -> tuple[str, ...]:
         f"{outcome.epsilon:g}",
         f"{outcome.clusters:,}",
         *(f"{error:.2f}" for error in (outcome.predicted, outcome.realised)),
-        f"{100 * outcome.predicted_relative:.1f} %",
+        f"{outcome.predicted_relative:.1%}",
         *(f"{point:.2f}" for point in points),
     )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from discreet.cli.output import ENGINE, JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.output import ENGINE, JSON, QUIET, THREADS, emit_json, say_wrapped, shown_progress
 from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.pipeline.swap import Swapped, write_swap
 from discreet.programme.programme import load_programme
+from discreet.swap.output import UNIT, PublicSummary
 
 
 def swap(
@@ -44,10 +46,20 @@ def swap(
     if json:
         emit_json(_for_machines(done))
     elif not quiet:
-        typer.echo(
+        say_wrapped(
             f"{done.microdata}: swapped microdata of {', '.join(done.records)}, and the public summary."
         )
-        typer.echo(f"Private log and report: {done.private}")
+        for line in _summary(done.summary):
+            say_wrapped(line, 2)
+        say_wrapped(f"Private log and report: {done.private}")
+
+
+def _summary(stated: PublicSummary) -> Iterator[str]:
+    """What the public summary states, in a line or two: nothing else may be shown, because output may be logged."""
+    yield f"exchanged: {', '.join(stated.exchanged)} of {UNIT}"
+    if stated.share is not None:
+        at = ", ".join(f"{level} {share}" for level, share in stated.share_at.items())
+        yield f"households swapped: {stated.share} (by level: {at})"
 
 
 def _for_machines(done: Swapped) -> dict[str, object]:

@@ -9,16 +9,21 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import FAILED, JSON, QUIET, emit_json, numbered
+from discreet.engine.verifying import verified
 from discreet.errors import mistake
 from discreet.io.signing_key import read_public_key
+from discreet.programme.engine_kind import EngineKind
 from discreet.release.certify import Certified, verify_certificate
 from discreet.release.verify import Verification
-from discreet.release.verify import verify as verify_release
 
 
 def verify(
     folder: Annotated[
-        Path, typer.Argument(help="The release folder, or with --certificate also the certificate's file.")
+        str,
+        typer.Argument(
+            help="The release folder, or with --certificate also the certificate's file; with Spark also an address "
+            "such as hdfs://host/release."
+        ),
     ],
     certificate: Annotated[
         bool,
@@ -27,6 +32,10 @@ def verify(
     public_key: Annotated[
         Path | None,
         typer.Option("--public-key", help="The office's public key: the release must be signed with it."),
+    ] = None,
+    engine: Annotated[
+        EngineKind | None,
+        typer.Option("--engine", help="Where the release is read; default: on this machine."),
     ] = None,
     json: JSON = False,
     quiet: QUIET = False,
@@ -45,9 +54,11 @@ def verify(
             raise mistake(
                 "", "--public-key", "with --certificate", "verify the signature in a run of its own"
             )
-        _certified(folder, json, quiet)
+        if engine is EngineKind.SPARK:
+            raise mistake("", "--engine", "with --certificate", "copy the certificate to this machine")
+        _certified(Path(folder), json, quiet)
         return
-    outcome = verify_release(folder, None if public_key is None else read_public_key(public_key))
+    outcome = verified(folder, None if public_key is None else read_public_key(public_key), engine)
     if json:
         emit_json({"passed": outcome.passed, **asdict(outcome)})
     elif not (quiet and outcome.passed):
@@ -75,7 +86,7 @@ def _certificate_report(found: Certified) -> str:
     )
 
 
-def _report(folder: Path, outcome: Verification) -> str:
+def _report(folder: str, outcome: Verification) -> str:
     if outcome.passed:
         partial = (
             f" Of {outcome.partial} cubes only the cross-tabulations that the manifest names are published."
@@ -85,6 +96,7 @@ def _report(folder: Path, outcome: Verification) -> str:
             f"{numbered(outcome.cells, 'cell')}; "
             f"{outcome.compared:,} of them occur in several cubes and agree."
             + (partial if outcome.partial else "")
+            + (f"\n{outcome.recomputed}" if outcome.recomputed else "")
             + f"\n{outcome.signature.sentence()}"
         )
     return "\n".join((f"{folder}: failed.", *outcome.problems))

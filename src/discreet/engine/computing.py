@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import mistake
-from discreet.programme.engine import EngineKind
+from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme
 from discreet.programme.sources import hadoop_scheme
 
@@ -32,6 +32,13 @@ class Computing:
             raise mistake(out, "--out", "only Spark can write there", "add --engine spark, or give a folder")
         return nullcontext(Path(out))
 
+    def published_release(self, release: str) -> AbstractContextManager[Path]:
+        """The folder of a release that is read, or of its copy on this machine."""
+        if self.engine is not None:
+            return self.engine.published_release(release)
+        require_here(release)
+        return nullcontext(Path(release))
+
 
 @contextmanager
 def computing(
@@ -50,6 +57,12 @@ def computing(
 
         with opened_engine(rule) as engine, engine.readable(programme) as found:
             yield Computing(found, engine)
+
+
+def require_here(release: str) -> None:
+    """Refuse the address of a release where only this machine reads."""
+    if hadoop_scheme(release):
+        raise mistake(release, "release", "only Spark can read there", "add --engine spark, or give a folder")
 
 
 def require_embedded(programme: Programme, command: str) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.engine.failures import failures
 from discreet.errors import Mistakes, mistake
+from discreet.io.temporary_folder import TemporaryFolder
 from discreet.programme.sources import hadoop_scheme
 from discreet.release.manifest import MANIFEST
 
@@ -91,13 +92,13 @@ class Hadoop:
         """Copy one file to this machine."""
         path, system = self._at(uri)
         place.parent.mkdir(parents=True, exist_ok=True)
-        system.copyToLocalFile(False, path, self._path(place.absolute().as_uri()), True)
+        system.copyToLocalFile(False, path, self._path(local_address(place)), True)
 
     def upload(self, place: Path, uri: str) -> None:
         """Copy one file from this machine, and compare its size."""
         path, system = self._at(uri)
         system.mkdirs(path.getParent())
-        system.copyFromLocalFile(False, True, self._path(place.absolute().as_uri()), path)
+        system.copyFromLocalFile(False, True, self._path(local_address(place)), path)
         if int(system.getFileStatus(path).getLen()) != place.stat().st_size:
             raise mistake(uri, _OPTION, "was not written completely", "check the space that is left there")
 
@@ -134,6 +135,11 @@ class Hadoop:
         return self._jvm.org.apache.hadoop.fs.Path(uri)
 
 
+def local_address(place: Path) -> str:
+    """The address of a path of this machine as Hadoop reads it: nothing in it is escaped."""
+    return f"file://{place.absolute()}"
+
+
 def is_address(out: str) -> bool:
     """Whether a release is to be published on a file system of Hadoop."""
     return hadoop_scheme(out) is not None
@@ -158,6 +164,22 @@ def published_at(spark: SparkSession, target: str, folder: Path | None = None) -
     with failures(target, _OPTION):
         _publish(hadoop, local, target)
     shutil.rmtree(work)
+
+
+@contextmanager
+def copied_release(spark: SparkSession, address: str, folder: Path | None = None) -> Iterator[Path]:
+    """A copy of a release at an address, in a folder of this machine, as long as the block lasts."""
+    hadoop, address = Hadoop(spark), address.rstrip("/")
+    copy = TemporaryFolder(folder, "discreet-release-")
+    try:
+        local = copy.path / (address.rpartition("/")[2] or "release")
+        with failures(address, "release"):
+            if not hadoop.exists(f"{address}/{MANIFEST}"):
+                raise mistake(address, "release", "no release there", "give the address of a release folder")
+            _download_all(hadoop, hadoop.files(address), address, local)
+        yield local
+    finally:
+        copy.remove()
 
 
 def _work_folder(target: str, folder: Path | None) -> Path:
@@ -208,9 +230,14 @@ def _copy_down(hadoop: Hadoop, target: str, local: Path) -> None:
         return
     draft = local.with_name("earlier")
     shutil.rmtree(draft, ignore_errors=True)
-    for one in hadoop.files(target):
-        hadoop.download(one.uri, draft / relative(one.uri, target))
+    _download_all(hadoop, hadoop.files(target), target, draft)
     draft.rename(local)
+
+
+def _download_all(hadoop: Hadoop, found: list[RemoteFile], base: str, folder: Path) -> None:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(lambda one: hadoop.download(one.uri, folder / relative(one.uri, base)), found):
+            pass
 
 
 def relative(uri: str, folder: str) -> str:

@@ -42,9 +42,9 @@ class Kind(IntEnum):
     """What a row has."""
 
     CELLS = 0  # finest cells of the cube of this number
-    IDS = 1  # hashes of ids, as ``cells``
-    FOUND = 2  # findings of a part of the records, pickled as ``cells``
-    RAISED = 3  # an error that a part of the records raised, pickled as ``cells``
+    IDS = 1  # hashes of ids of the unit of this number, as ``cells``
+    FOUND = 2  # findings of a part of its records, pickled as ``cells``
+    RAISED = 3  # a part of its records and the error that it raised, pickled as ``cells``
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,14 +102,14 @@ def rows_of_whole(number: int, found: FinestCells, target: int) -> Iterator[Row]
         yield Row(target, Kind.CELLS, number, _some(found, slice(first, first + CELLS)))
 
 
-def rows_of_ids(ids: NDArray[np.uint64], targets: int) -> Iterator[Row]:
-    """The rows of hashes: equal ones have the same target."""
+def rows_of_ids(number: int, ids: NDArray[np.uint64], targets: int) -> Iterator[Row]:
+    """The rows of hashes of one unit's ids: equal ones have the same target."""
     ids = np.sort(ids)
     edges = [(target << 64) // targets for target in range(1, targets)]
     cuts = [0, *np.searchsorted(ids, np.array(edges, dtype=np.uint64)).tolist(), len(ids)]
     for target in range(targets):
         for first in range(cuts[target], cuts[target + 1], CELLS):
-            yield Row(target, Kind.IDS, 0, ids[first : min(first + CELLS, cuts[target + 1])])
+            yield Row(target, Kind.IDS, number, ids[first : min(first + CELLS, cuts[target + 1])])
 
 
 def row_of(kind: Kind, number: int, content: object) -> Row:

@@ -6,6 +6,7 @@ by then runs the same code of this package on the same versions of the libraries
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -18,8 +19,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from discreet.engine.daemon import MODULES, loaded_here
 from discreet.engine.failures import failures
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.programme.engine import WAIT, EngineRule
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 JAVA = 17
 PYSPARK = 4
+DAEMON = "discreet.engine.daemon"
 SHIP = "ship the package of the driver to them: docs/how-to/move-to-spark.md"
 
 _KEY = "engine.kind"
@@ -43,6 +46,9 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
+_DAEMON = "spark.python.daemon.module"
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_SHORT_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _REQUIRED = {
     "spark.sql.session.timeZone": "UTC",  # a date must not depend on where the driver runs
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # the code 01 of a folder is no number
@@ -101,8 +107,9 @@ def open_session(rule: EngineRule) -> Iterator[SparkSession]:
     if SparkSession.getActiveSession() is not None or _context_exists():
         remedy = "pass it: protect(.., engine=SparkEngine(spark))"
         raise mistake("Spark", _KEY, "this process has a Spark session already", remedy)
-    settings = {**_with_quiet_log({**_DEFAULTS, **_office_defaults(), **rule.settings}), **_REQUIRED}
+    settings = {**_DEFAULTS, **_office_defaults(), **rule.settings}
     master = settings["spark.master"]
+    settings = {**_with_java_options(settings), **_REQUIRED}
     require_master(master)
     builder = SparkSession.builder
     for name, value in settings.items():
@@ -121,16 +128,22 @@ def open_session(rule: EngineRule) -> Iterator[SparkSession]:
 
 @contextmanager
 def _python_of(master: str) -> Iterator[None]:
-    """On this machine tasks run in the environment of this command; Spark would start any ``python3``."""
-    name = "PYSPARK_PYTHON"
-    if not master.startswith("local") or name in os.environ:
-        yield
-        return
-    os.environ[name] = sys.executable
+    """On this machine tasks run in the environment of this command, and load what it has loaded.
+
+    Spark would start any ``python3``, and its workers one after another would load everything.
+    """
+    wanted = {"PYSPARK_PYTHON": sys.executable, MODULES: loaded_here()} if _is_local(master) else {}
+    added = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(added)
     try:
         yield
     finally:
-        del os.environ[name]
+        for name in added:
+            del os.environ[name]
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
 
 
 def _context_exists() -> bool:
@@ -149,17 +162,23 @@ def _office_defaults() -> dict[str, str]:
     pairs = (
         re.split(r"[\s=]+", line.strip(), maxsplit=1) for line in lines if not line.lstrip().startswith("#")
     )
-    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and pair[0] in _DEFAULTS}
+    known = (*_DEFAULTS, _DAEMON, _JAVA_OPTIONS)
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and pair[0] in known}
 
 
-def _with_quiet_log(settings: Mapping[str, str]) -> dict[str, str]:
-    """Spark's driver writes only errors to the terminal, unless the office has configured its log."""
-    options = "spark.driver.extraJavaOptions"
-    configured = options in settings or "SPARK_CONF_DIR" in os.environ or "SPARK_HOME" in os.environ
+def _with_java_options(settings: Mapping[str, str]) -> dict[str, str]:
+    """Options of Java and the daemon of workers, unless the office has its own.
+
+    Spark's driver writes only errors to the terminal. Java on this machine compiles as little as it can: it moves
+    arrays that others have counted, for some minutes, and its own optimiser would take more CPU time than that.
+    """
+    local = _is_local(settings["spark.master"])
+    found = {_DAEMON: DAEMON, **settings} if local else dict(settings)
     own = Path(__file__).with_name("log4j2.properties")
-    if configured or not own.is_file():
-        return dict(settings)
-    return {**settings, options: f"-Dlog4j2.configurationFile={own.as_uri()}"}
+    chosen = [_SHORT_JAVA] if local else []
+    if "SPARK_CONF_DIR" not in os.environ and "SPARK_HOME" not in os.environ and own.is_file():
+        chosen.append(f"-Dlog4j2.configurationFile={own.as_uri()}")
+    return {_JAVA_OPTIONS: " ".join(chosen), **found} if chosen else found
 
 
 def require_master(master: str) -> None:
@@ -253,6 +272,23 @@ def _question() -> Callable[[], tuple[str, str, str, tuple[str, ...]]]:
     return ask
 
 
+def _answer(
+    ask: Callable[[], tuple[str, str, str, tuple[str, ...]]],
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The task that asks; like the question it is sent as code."""
+
+    def task(batches: Iterator[Any]) -> Iterator[Any]:
+        import json  # noqa: PLC0415
+
+        import pyarrow as pa  # noqa: PLC0415
+
+        for _ in batches:
+            pass
+        yield pa.RecordBatch.from_arrays([pa.array([json.dumps(ask())], pa.string())], names=["answer"])
+
+    return task
+
+
 def _asked(spark: SparkSession, wait: int) -> list[Installed]:
     """What the executors have that are there; raises where no task has run within the time."""
     context = spark.sparkContext
@@ -265,8 +301,11 @@ def _asked(spark: SparkSession, wait: int) -> list[Installed]:
         context.setJobGroup(group, group, interruptOnCancel=True)
         try:
             with failures("Spark", "executors"):
-                answers = context.parallelize(range(tasks), tasks).map(lambda _: ask()).distinct().collect()
-            found.extend(Installed(*one) for one in answers)
+                told = spark.range(0, tasks, 1, tasks).mapInArrow(_answer(ask), "answer string").collect()
+            found.extend(
+                Installed(host, python, code, tuple(versions))
+                for host, python, code, versions in map(json.loads, {row.answer for row in told})
+            )
         except Exception as error:
             raised.append(error)
 

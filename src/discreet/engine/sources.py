@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,14 +17,16 @@ from dataclasses import replace
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.engine.failures import failures
-from discreet.engine.hadoop import Hadoop, RemoteFile, relative
+from discreet.engine.hadoop import Hadoop, RemoteFile, local_address, relative
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.databases import open_source
+from discreet.io.temporary_folder import TemporaryFolder
 from discreet.programme.engine import EngineRule
 from discreet.programme.population import Unit
 from discreet.programme.programme import Programme
@@ -62,14 +62,14 @@ def readable(programme: Programme, spark: SparkSession, rule: EngineRule) -> Ite
         return
     folder = _copies(rule)
     try:
-        copied = {name: _copied(unit, programme, spark, folder / name) for name, unit in wanted.items()}
+        copied = {name: _copied(unit, programme, spark, folder.path / name) for name, unit in wanted.items()}
         population = replace(programme.population, units={**units, **copied})
         yield replace(programme, population=population)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.remove()
 
 
-def _copies(rule: EngineRule) -> Path:
+def _copies(rule: EngineRule) -> TemporaryFolder:
     """A new folder that only its owner can open and all executors see."""
     if rule.folder is None and not rule.is_local:
         remedy = "name a folder that the driver and all executors see"
@@ -79,7 +79,7 @@ def _copies(rule: EngineRule) -> Path:
     try:
         if rule.folder is not None:
             rule.folder.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix="discreet-records-", dir=rule.folder))
+        return TemporaryFolder(rule.folder, "discreet-records-")
     except OSError as error:
         reason = (error.strerror or "refused").lower()
         remedy = "name a folder that you can write to"
@@ -244,7 +244,7 @@ def _written(
 ) -> FileSource:
     """Let Spark write the columns of a frame as Parquet; files that change meanwhile are detected."""
     before = _input_state(hadoop, frame)
-    plain(frame, columns).write.mode("error").parquet(folder.as_uri())
+    plain(frame, columns).write.mode("error").parquet(local_address(folder))
     if _input_state(hadoop, frame) != before:
         raise _changed(name, key)
     pattern = str(Path(escape(str(folder))) / "**" / "*.parquet")
@@ -253,7 +253,7 @@ def _written(
 
 def _input_state(hadoop: Hadoop, frame: DataFrame) -> list[RemoteFile]:
     """The files behind a frame; empty where Spark reads something else."""
-    return hadoop.states([uri.replace("%20", " ") for uri in frame.inputFiles()])
+    return hadoop.states([unquote(uri) for uri in frame.inputFiles()])
 
 
 def plain(frame: DataFrame, columns: frozenset[str]) -> DataFrame:

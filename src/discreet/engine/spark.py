@@ -12,29 +12,32 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from discreet.engine import tasks
 from discreet.engine.failures import failures
-from discreet.engine.hadoop import is_address, published_at
+from discreet.engine.hadoop import copied_release, is_address, published_at
 from discreet.engine.places import StoredPlaces, store_places
-from discreet.engine.rows import ANSWER, SCHEMA, Answer, Kind, read_answer, unpacked
+from discreet.engine.rows import ANSWER, SCHEMA, Answer, Kind, Row, read_answer, unpacked
 from discreet.engine.session import checked_session, open_session, require_classic
 from discreet.engine.sources import readable
 from discreet.errors import DiscreetError, Mistakes, Problem
+from discreet.io.csv_parts import can_be_divided
 from discreet.io.databases import open_source
-from discreet.io.files import FilePart, Records, file_parts
+from discreet.io.files import FilePart, divided_csv, file_parts
 from discreet.io.progress import Progress
 from discreet.perturb.mechanism import Mechanism
 from discreet.population.reading import Findings, Needs, missing_columns, needs_of, with_order
 from discreet.programme.cube import Cube
-from discreet.programme.engine import EngineKind, EngineRule
+from discreet.programme.engine import EngineRule
+from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme, Unit
 from discreet.programme.sources import FileSource
+from discreet.release.verify import Verification, verify
 from discreet.run.run import (
     Each,
     Finish,
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
 CELLS_AT_ONCE = 100_000_000  # accumulators of a task at once: 800 MB, of which only those in use take memory
 TOGETHER = 1 << 24  # cells of cubes that one task finishes: 128 MB
 TASK_BYTES = 128 << 20  # of records that a task reads, at most
+CSV_BYTES = 32 << 20  # of a CSV file that is divided: its records must be found first
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +99,33 @@ class SparkEngine:
         with published_at(self.spark, out, self.folder) as folder:
             yield folder
 
+    @contextmanager
+    def published_release(self, release: str) -> Iterator[Path]:
+        """A release to read: one at an address of Hadoop is copied to this machine as long as the block lasts."""
+        if not is_address(release):
+            yield Path(release)
+            return
+        with copied_release(self.spark, release, self.folder) as folder:
+            yield folder
+
+    def verified(self, release: str, key: Ed25519PublicKey | None = None) -> Verification:
+        """Verify a release in one task; one at an address of Hadoop is copied to this machine and verified here."""
+        if is_address(release):
+            with self.published_release(release) as folder:
+                return verify(folder, key)
+        raw = None if key is None else key.public_bytes_raw()
+        return self.call(_verified, Path(release).resolve(), raw)
+
     def call(self, function: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Made:
         """Call a function in one task."""
-        with self._sharing((function, given, named)) as shared:
-            (answer,) = self._answers(_mapped(self._numbers(1), tasks.calls(shared), ANSWER))
-        result: Made = _result(answer)
+        result: Made = self._call_each(partial(function, **named), [given])[0]
         return result
+
+    def _call_each(self, function: Callable[..., Made], given: Sequence[tuple[Any, ...]]) -> list[Made]:
+        """Call a function with each of the arguments, in a task each."""
+        with self._sharing((function, given)) as shared:
+            answers = list(self._answers(_mapped(self._numbers(len(given)), tasks.calls(shared), ANSWER)))
+        return [_result(answer) for answer in sorted(answers, key=lambda one: one.number)]
 
     def require(self, programme: Programme) -> None:
         """Refuse records that executors cannot read."""
@@ -117,8 +142,9 @@ class SparkEngine:
     ) -> tuple[Problem, ...]:
         """The problems of the records of a unit."""
         with ExitStack() as stack:
-            counted = self._counted(stack, needs, (), secret, None)
-            return tuple(record_problems(counted.found, counted.needs, counted.table, mechanism))
+            (one,) = self._divided([_opened(needs, ())])
+            counted = self._counted(stack, [one], secret, None)
+            return tuple(record_problems(counted.found(0), one.needs, one.records.name, mechanism))
 
     def tabulate(
         self,
@@ -136,10 +162,10 @@ class SparkEngine:
             made: dict[str, Made] = {}
             for cube in counted.ready:
                 made[cube.id] = self.call(_finished_ready_made, run.sent(), cube, finish)
-            for group in counted.groups:
-                run.progress.stage(f"perturbing and writing {group.needs.unit.name}", len(group.cubes))
-                for answer in self._made(group, finish):
-                    made[group.cubes[answer.number].id] = _result(answer)
+            if counted.cells is not None:
+                run.progress.stage("perturbing and writing tables", len(counted.cells.cubes))
+                for answer in self._made(counted.cells, finish):
+                    made[counted.cells.cubes[answer.number].id] = _result(answer)
                     run.progress.step()
         return Tabulated(made, counted.rows)
 
@@ -157,13 +183,13 @@ class SparkEngine:
         number = {cube.id: k for k, cube in enumerate(cubes)}
         with ExitStack() as stack:
             counted = self._all_counted(stack, run, cubes, places)
-            for group in counted.groups if judge else ():
-                for answer in self._made(group, judge):
+            if judge is not None and counted.cells is not None:
+                for answer in self._made(counted.cells, judge):
                     _result(answer)
             if pay is not None:
                 pay()
             run.progress.stage("perturbing and fitting all tables")
-            parts = [self._each(stack, group, each, number) for group in counted.groups]
+            parts = [self._each(stack, counted.cells, each, number)] if counted.cells is not None else []
             for cube in counted.ready:
                 shared = stack.enter_context(self._sharing((run.sent(), cube, each, number[cube.id])))
                 parts.append(_mapped(self._numbers(1), tasks.makes_ready(shared), ANSWER))
@@ -175,47 +201,72 @@ class SparkEngine:
     def _all_counted(
         self, stack: ExitStack, run: Run, cubes: Sequence[Cube], places: Places | None
     ) -> _AllCounted:
-        """Count and judge all records, unit by unit, as the embedded engine does."""
+        """Count all records at once, and judge them unit by unit, as the embedded engine does."""
         programme = run.programme
         ready = [cube for cube in cubes if cube.id in programme.ready_made]
         for cube in ready:
             self.call(_sound_ready_made, run.sent(), cube)
         units = programme.population.units if programme.population else {}
+        wanted = [
+            (unit, group)
+            for name, unit in units.items()
+            for group in groups([c for c in cubes if c.unit == name and c not in ready], CELLS_AT_ONCE)
+        ]
+        opened, wrong = _opened_in_order(programme, wanted)
         rows: dict[str, int] = {}
-        found: list[_Counted] = []
-        for name, unit in units.items():
-            wanted = [cube for cube in cubes if cube.unit == name and cube not in ready]
-            for group in groups(wanted, CELLS_AT_ONCE):
-                run.progress.stage(f"counting {name}")
-                needs = needs_of(programme, unit, group)
-                one = self._counted(stack, needs, group, run.secret, places)
-                require_none(record_problems(one.found, one.needs, one.table, run.mechanism))
-                rows[name] = one.found.records
-                found.append(one)
-        return _AllCounted(tuple(ready), tuple(found), rows)
+        counted = None
+        if opened:
+            names = dict.fromkeys(one.needs.unit.name for one in opened)
+            run.progress.stage(f"counting {', '.join(names)}")
+            opened = self._divided(opened)
+            counted = self._counted(stack, opened, run.secret, places)
+        for k, one in enumerate(opened):
+            found = counted.found(k) if counted else Findings()
+            require_none(record_problems(found, one.needs, one.records.name, run.mechanism))
+            rows[one.needs.unit.name] = found.records
+        if wrong is not None:
+            raise wrong
+        return _AllCounted(tuple(ready), counted, rows)
 
     def _counted(
-        self, stack: ExitStack, needs: Needs, cubes: Sequence[Cube], secret: bytes, places: Places | None
+        self, stack: ExitStack, wanted: Sequence[tasks.Counting], secret: bytes, places: Places | None
     ) -> _Counted:
-        """Count the records of a unit; the sums wait on the disks of executors until the stack is closed."""
-        key = f"population.{needs.unit.name}"
-        records, parts = _opened(needs.unit, key, 2 * self._parallel)
-        missing = list(missing_columns(needs, records))
-        if missing:
-            raise Mistakes(missing)
-        needs = with_order(needs, records)
+        """Count records; the sums wait on the disks of executors until the stack is closed."""
+        cubes = [cube for one in wanted for cube in one.cubes]
+        number = sum(len(one.parts) for one in wanted)
         declared = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        targets = max(1, min(declared, max(4 * self._parallel, len(parts) // 2)))
+        targets = max(1, min(declared, max(4 * self._parallel, number // 2)))
         finishing = finishing_tasks(cubes, 4 * self._parallel)
-        job = tasks.Counting(needs, cubes, secret, places, records, parts, targets, finishing)
+        job = tasks.Job(wanted, secret, places, targets, finishing)
         shared = stack.enter_context(self._sharing(job))
-        counted = _mapped(self._numbers(len(parts)), tasks.counts(shared), SCHEMA)
+        counted = _mapped(self._numbers(number), tasks.counts(shared), SCHEMA)
         merged = _mapped(counted.repartitionById(targets, "target"), tasks.adds_up(shared), SCHEMA)
         merged = merged.persist(_on_disk())
         stack.callback(merged.unpersist)
-        with failures(records.name, key):
+        with failures(", ".join(dict.fromkeys(one.records.name for one in wanted)), "population"):
             told = merged.where(merged.kind != int(Kind.CELLS)).toArrow()
-        return _Counted(needs, tuple(cubes), records.name, merged, _joined(told.to_batches()), finishing)
+        return _Counted(tuple(cubes), merged, tuple(unpacked(told.to_batches())), finishing)
+
+    def _divided(self, wanted: Sequence[tasks.Counting]) -> list[tasks.Counting]:
+        """Divide the tables so that all together have a few tasks for each core, and each reads not too much."""
+        total = sum(part.size for one in wanted for part in one.parts[0])
+        most = min(TASK_BYTES, -(-total // (2 * self._parallel)))
+        huge = [
+            (part, one.records.form_of(part.path), most)
+            for one in wanted
+            for part in one.parts[0]
+            if part.is_whole and part.size > max(most, CSV_BYTES)
+        ]
+        huge = [one for one in huge if can_be_divided(one[0].path, one[1])]
+        found = dict(
+            zip(
+                (part for part, _, _ in huge), self._call_each(divided_csv, huge) if huge else (), strict=True
+            )
+        )
+        return [
+            replace(one, parts=divided([p for part in one.parts[0] for p in found.get(part, [part])], most))
+            for one in wanted
+        ]
 
     def _made(self, group: _Counted, finish: Finish[Any] | None) -> Iterator[Answer]:
         """Let a task finish each cube of a group."""
@@ -266,20 +317,34 @@ def opened_engine(rule: EngineRule) -> Iterator[SparkEngine]:
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """What tasks have counted of some cubes of one unit, and what they have found."""
+    """What tasks have counted, and what they have found."""
 
-    needs: Needs
     cubes: tuple[Cube, ...]
-    table: str  # its name in messages
     merged: DataFrame
-    found: Findings
+    told: tuple[Row, ...]
     finishing: Sequence[int]  # cube -> the task that finishes it
+
+    def found(self, which: int) -> Findings:
+        """The findings of all parts of a unit's records; what the first part raised that has raised is raised."""
+        whole = Findings()
+        raised: dict[int, DiscreetError] = {}
+        for row in self.told:
+            if row.number != which:
+                continue
+            if row.kind is Kind.RAISED:
+                part, error = row.object
+                raised[part] = error
+            else:
+                whole.join(row.object)
+        if raised:
+            raise raised[min(raised)]
+        return whole
 
 
 @dataclass(frozen=True, eq=False)
 class _AllCounted:
     ready: tuple[Cube, ...]  # whose counts were given
-    groups: tuple[_Counted, ...]
+    cells: _Counted | None  # None where no records were counted
     rows: dict[str, int]
 
 
@@ -290,24 +355,14 @@ def _mapped(frame: DataFrame, task: Callable[[tasks.Batches], tasks.Batches], sc
         return frame.mapInArrow(task, schema)
 
 
-def _joined(batches: Sequence[pa.RecordBatch]) -> Findings:
-    """The findings of all parts; what the first part raised that has raised anything is raised."""
-    whole = Findings()
-    raised: dict[int, DiscreetError] = {}
-    for row in unpacked(batches):
-        if row.kind is Kind.RAISED:
-            raised[row.number] = row.object
-        else:
-            whole.join(row.object)
-    if raised:
-        raise raised[min(raised)]
-    return whole
-
-
 def _result(answer: Answer) -> Any:
     if answer.error is not None:
         raise answer.error
     return answer.result
+
+
+def _verified(folder: Path, key: bytes | None) -> Verification:
+    return verify(folder, None if key is None else Ed25519PublicKey.from_public_bytes(key))
 
 
 def _sound_ready_made(run: Run, cube: Cube) -> None:
@@ -326,14 +381,28 @@ def _unreadable(unit: Unit) -> Iterator[Problem]:
         )
 
 
-def _opened(unit: Unit, key: str, parallel: int) -> tuple[Records, list[list[FilePart]]]:
-    """A unit's table without its content, and the files that each task reads."""
-    if not isinstance(unit.source, FileSource):
-        raise Mistakes(_unreadable(unit))
-    records = open_source(unit.source, key)
-    return replace(records, read=tasks.unread, read_few=None), divided(
-        tuple(file_parts(unit.source, key)), parallel
-    )
+def _opened(needs: Needs, cubes: Sequence[Cube]) -> tasks.Counting:
+    """A unit's table without its content, read by one task."""
+    source, key = needs.unit.source, f"population.{needs.unit.name}"
+    if not isinstance(source, FileSource):
+        raise Mistakes(_unreadable(needs.unit))
+    records = open_source(source, key)
+    require_none(missing_columns(needs, records))
+    records = replace(records, read=tasks.unread)
+    return tasks.Counting(with_order(needs, records), cubes, records, [list(file_parts(source, key))])
+
+
+def _opened_in_order(
+    programme: Programme, wanted: Sequence[tuple[Unit, Sequence[Cube]]]
+) -> tuple[list[tasks.Counting], DiscreetError | None]:
+    """The tables until one cannot be opened, and why: records before it are judged first."""
+    found: list[tasks.Counting] = []
+    for unit, cubes in wanted:
+        try:
+            found.append(_opened(needs_of(programme, unit, cubes), cubes))
+        except DiscreetError as error:
+            return found, error
+    return found, None
 
 
 def finishing_tasks(cubes: Sequence[Cube], fewest: int) -> list[int]:
@@ -350,10 +419,10 @@ def finishing_tasks(cubes: Sequence[Cube], fewest: int) -> list[int]:
     return found
 
 
-def divided(parts: Sequence[FilePart], parallel: int) -> list[list[FilePart]]:
-    """Divide the parts of files among tasks of about equal size, in their order; at least one task."""
+def divided(parts: Sequence[FilePart], most: int) -> list[list[FilePart]]:
+    """Divide the parts of files among tasks that read about this many bytes, in their order; at least one task."""
     total = sum(part.size for part in parts)
-    number = max(1, min(len(parts), max(parallel, -(-total // TASK_BYTES))))
+    number = max(1, min(len(parts), -(-total // max(1, most))))
     found: list[list[FilePart]] = [[] for _ in range(number)]
     before = 0
     for part in parts:

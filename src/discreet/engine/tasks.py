@@ -6,14 +6,14 @@ files that it reads, never through its code.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from discreet.engine.rows import (
     Answer,
@@ -30,8 +30,9 @@ from discreet.engine.rows import (
 )
 from discreet.errors import DiscreetError, mistake
 from discreet.io.files import FilePart, Records, open_parts
+from discreet.io.id_hashes import IdHashes
 from discreet.io.progress import Quiet
-from discreet.population.reading import Findings, Needs, Relocation, UnitReader, has_duplicates
+from discreet.population.reading import Findings, Needs, Relocation, UnitReader
 from discreet.programme.cube import Cube
 from discreet.run.run import Finish, Places, Run
 from discreet.run.tabulating import checked_ready_made
@@ -50,16 +51,37 @@ class Shared(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Counting:
-    """How the records of one unit are counted; confidential: shared only as a broadcast."""
+    """How the records of one unit are counted in some cubes."""
 
     needs: Needs
     cubes: Sequence[Cube]  # none where records are only judged
-    secret: bytes = field(repr=False)
-    places: Places | None
     records: Records  # the whole table without its content
     parts: Sequence[Sequence[FilePart]]  # the files of each task
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """All that is counted at once: tasks and cubes are numbered across units; confidential: only for a broadcast."""
+
+    counted: Sequence[Counting]
+    secret: bytes = field(repr=False)
+    places: Places | None
     targets: int  # tasks that add up what others have counted
     finishing: Sequence[int]  # cube -> the task that finishes it
+
+    @cached_property
+    def tasks(self) -> list[tuple[int, int]]:
+        """Task -> what it counts, and which of its parts."""
+        return [(k, part) for k, one in enumerate(self.counted) for part in range(len(one.parts))]
+
+    @cached_property
+    def cubes(self) -> list[Cube]:
+        """All cubes."""
+        return [cube for one in self.counted for cube in one.cubes]
+
+    def first_cube(self, counted: int) -> int:
+        """The number of the first cube of what is counted."""
+        return sum(len(one.cubes) for one in self.counted[:counted])
 
 
 def unread(plain: Sequence[str], coded: Sequence[str]) -> Batches:
@@ -68,72 +90,85 @@ def unread(plain: Sequence[str], coded: Sequence[str]) -> Batches:
 
 
 def counts(shared: Shared) -> Callable[[Batches], Batches]:
-    """The task that counts a part of the records."""
+    """The task that counts a part of the records of a unit."""
 
     def task(batches: Batches) -> Batches:
-        job: Counting = shared.value
+        _settled()
+        job: Job = shared.value
         numbers = (int(k) for batch in batches for k in batch.column(0).to_pylist())
-        return packed(row for number in numbers for row in _counted(job, number))
+        return packed(row for number in numbers for row in _counted(job, *job.tasks[number]))
 
     return task
 
 
-def _counted(job: Counting, number: int) -> Iterator[Row]:
+@cache
+def _settled() -> None:
+    """Exempt what is loaded from the collection of garbage that Spark runs after each task: a tenth of a second."""
+    gc.collect()
+    gc.freeze()
+
+
+def _counted(job: Job, which: int, part: int) -> Iterator[Row]:
     """The cells, ids and findings of some records; an error that is raised on purpose is a row, too."""
-    unit = job.needs.unit
-    records = open_parts(job.records, job.parts[number], f"population.{unit.name}")
+    one = job.counted[which]
+    records = open_parts(one.records, one.parts[part], f"population.{one.needs.unit.name}")
     try:
-        moved = job.places.of(unit) if job.places else None
-        yield from _read(job, number, records, moved)
+        moved = job.places.of(one.needs.unit) if job.places else None
+        yield from _read(job, which, records, moved)
     except DiscreetError as error:
-        yield row_of(Kind.RAISED, number, error)
+        yield row_of(Kind.RAISED, which, (part, error))
 
 
-def _read(job: Counting, number: int, records: Records, moved: Relocation | None) -> Iterator[Row]:
-    reader = UnitReader(job.needs, job.secret, 1, moved, records)
+def _read(job: Job, which: int, records: Records, moved: Relocation | None) -> Iterator[Row]:
+    one = job.counted[which]
+    reader = UnitReader(one.needs, job.secret, 1, moved, records)
     with ThreadPoolExecutor(1) as pool:
-        counter = CubeCounter(job.cubes, pool)
+        counter = CubeCounter(one.cubes, pool)
         for block in reader.blocks():
             counter.add(block)
-    yield row_of(Kind.FOUND, number, reader.found_here())
-    yield from rows_of_ids(reader.ids(), job.targets)
-    for k, cube in enumerate(job.cubes):
-        yield from rows_of_cells(k, cube, counter.finest(k), job.targets)
+    yield row_of(Kind.FOUND, which, reader.found_here())
+    yield from rows_of_ids(which, reader.ids(), job.targets)
+    first = job.first_cube(which)
+    for k, cube in enumerate(one.cubes):
+        yield from rows_of_cells(first + k, cube, counter.finest(k), job.targets)
 
 
 def adds_up(shared: Shared) -> Callable[[Batches], Batches]:
     """The task that adds up the cells of its parts, and looks for duplicate ids among its own."""
 
     def task(batches: Batches) -> Batches:
-        job: Counting = shared.value
+        _settled()
+        job: Job = shared.value
         return packed(_added_up(job, unpacked(batches)))
 
     return task
 
 
-def _added_up(job: Counting, rows: Iterable[Row]) -> Iterator[Row]:
+def _added_up(job: Job, rows: Iterable[Row]) -> Iterator[Row]:
     sums: dict[int, CubeParts] = {}
-    ids: list[NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
+    ids: dict[int, IdHashes] = {}
     for row in rows:
         match row.kind:
             case Kind.CELLS:
                 cube = job.cubes[row.number]
                 sums.setdefault(row.number, CubeParts.some(cube)).add(row.cells)
             case Kind.IDS:
-                ids.append(row.ids)
+                ids.setdefault(row.number, IdHashes()).add(row.ids)
             case _:
                 yield row
-    if has_duplicates(np.concatenate(ids)):
-        yield row_of(Kind.FOUND, 0, Findings(duplicates=True))
+    for which, found in ids.items():
+        if found.occurs(2):
+            yield row_of(Kind.FOUND, which, Findings(duplicates=True))
     while sums:
-        number, found = sums.popitem()
-        yield from rows_of_whole(number, found.finest(), job.finishing[number])
+        number, parts = sums.popitem()
+        yield from rows_of_whole(number, parts.finest(), job.finishing[number])
 
 
 def finishes(shared: Shared) -> Callable[[Batches], Batches]:
     """The task that makes the table of each of its cubes, with all margins, and finishes it."""
 
     def task(batches: Batches) -> Batches:
+        _settled()
         cubes, numbers, finish = shared.value
         return answered(_finished(cubes, numbers, finish, unpacked(batches)))
 
@@ -196,13 +231,13 @@ def _answers(batches: Batches) -> Iterator[Answer]:
 
 
 def calls(shared: Shared) -> Callable[[Batches], Batches]:
-    """The task that calls one function."""
+    """The task that calls a function with the arguments of its number."""
 
     def task(batches: Batches) -> Batches:
-        for _ in batches:
-            pass
-        function, given, named = shared.value
-        return answered([_called(function, *given, **named)])
+        _settled()
+        function, given = shared.value
+        numbers = (int(k) for batch in batches for k in batch.column(0).to_pylist())
+        return answered(replace(_called(function, *given[k]), number=k) for k in numbers)
 
     return task
 

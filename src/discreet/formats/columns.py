@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.formats.dataset import LABEL_SUFFIX, VALUE, WITHHELD, Dataset, DatasetAxis
 from discreet.formats.levels import LEVEL
+from discreet.maths.cells.counting import recode
 
 STATUS = "status"
 ROWS_AT_ONCE = 1 << 20
@@ -45,9 +46,9 @@ def schema(dataset: Dataset, columns: LongForm = CODES_AND_LABELS) -> pa.Schema:
     """The columns: codes and labels of each axis, level, value, further measures, a status where cells are withheld."""
     texts = [name for axis in dataset.axes for name, _ in _axis_columns(axis, columns.texts)]
     fields = [
-        *(pa.field(name, TEXT) for name in texts),
-        *([pa.field(LEVEL, TEXT)] if dataset.axes and columns.has_level else []),
-        pa.field(VALUE, pa.from_numpy_dtype(dataset.values.dtype)),
+        *(pa.field(name, TEXT, nullable=False) for name in texts),
+        *([pa.field(LEVEL, TEXT, nullable=False)] if dataset.axes and columns.has_level else []),
+        pa.field(VALUE, pa.from_numpy_dtype(dataset.values.dtype), nullable=dataset.withheld is not None),
         *(pa.field(name, pa.float64()) for name in columns.measures),
     ]
     return pa.schema(fields if dataset.withheld is None else [*fields, pa.field(STATUS, TEXT)])
@@ -98,7 +99,10 @@ class _Dictionary:
     place_of_node: NDArray[np.int32] | None = None  # None: the node itself
 
     def column(self, nodes: NDArray[np.int32]) -> pa.DictionaryArray:
-        places = nodes if self.place_of_node is None else self.place_of_node[nodes]
+        places = nodes
+        if self.place_of_node is not None:
+            places = np.empty_like(nodes)
+            recode(nodes, self.place_of_node, places)
         return pa.DictionaryArray.from_arrays(places, self.texts, safe=False)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,11 @@ from discreet.formats.publication import (
     weighted_note,
     zeros,
 )
+from discreet.maths.cells.counting import nodes_along
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube, crossed
+from discreet.programme.definitions import Definition, Definitions
 from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import Language, joined, phrase, said
 
@@ -105,6 +107,8 @@ class DatasetAxis:
     ids: tuple[str, ...] = ()  # SDMX ids of the codes; none where they follow from the codes
     depths: tuple[int, ...] = ()  # levels below the total; none where they follow from the parents
     levels: tuple[str, ...] = ()  # names of the levels below the total; none where they are numbered
+    notes: tuple[str, ...] = ()  # what the variable means, and where it comes from
+    code_notes: Mapping[str, str] = field(default_factory=dict)  # the same of codes that have a definition
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -181,12 +185,7 @@ class Dataset:
         if self.cells is None:
             yield from (places[part] for places in self._places)
             return
-        rest = self.cells[part]
-        for k in range(len(self.axes)):
-            stride = prod(self.shape[k + 1 :])
-            nodes = rest // stride
-            rest = rest - nodes * stride
-            yield nodes.astype(np.int32)
+        yield from nodes_along(self.cells[part], self.shape)
 
     def window(self, start: int, stop: int) -> Values:
         """The values of the cells from ``start`` up to ``stop`` of the grid, zeros filled in."""
@@ -287,12 +286,12 @@ def dataset_of(table: ProtectedTable, publication: Publication) -> Dataset:
     return Dataset(
         id=cube.id,
         table=cube.id,
-        title=cube.title or f"{publication.name}: {cube.id}",
-        source=publication.title or publication.name,
+        title=str(cube.title) or f"{publication.name}: {cube.id}",
+        source=str(publication.title) or publication.name,
         agency=publication.agency,
         version=publication.version,
-        counted=labels.counted(cube.unit, cube.count),
-        unit=labels.unit(cube.unit),
+        counted=str(labels.counted(cube.unit, cube.count)),
+        unit=str(labels.unit(cube.unit)),
         contents=cube.count or NO_COLUMN,
         axes=tuple(_axis(axis, publication) for axis in cube.axes),
         values=values,
@@ -310,7 +309,7 @@ def facts(cube: Cube) -> dict[str, str]:
     some = {} if shown is None else {"published": json.dumps(published_names(cube), ensure_ascii=False)}
     return {
         "cube": cube.id,
-        "title": cube.title,
+        "title": str(cube.title),
         "unit": cube.unit,
         "base": cube.base.text if cube.base else "",
         "count": cube.count or "",
@@ -329,7 +328,7 @@ def _margin_notes(cube: Cube, known: Noise) -> tuple[str, ...]:
     """Why totals differ from sums, or which totals there are at all."""
     shown = cube.shown
     whole = shown is None or len(shown.every) == len(cube.depths)
-    names = "; ".join(map(cube.level_name, cube.published))
+    names = "" if whole else "; ".join(map(cube.level_name, cube.published))
     notes = [] if whole else [NOT_PUBLISHED.format(names=names)]
     summed = shown is not None and bool(shown.summed)
     return (*notes, SUMS if summed else additivity(known) if whole else PARTS_ADD_UP)
@@ -339,14 +338,41 @@ def _axis(axis: Breakdown, publication: Publication) -> DatasetAxis:
     parents = axis.parents.tolist()
     return DatasetAxis(
         variable=axis.variable,
-        name=publication.labels.variable(axis.variable),
-        label=publication.labels.axis(axis.full_name),
+        name=str(publication.labels.variable(axis.variable)),
+        label=str(publication.labels.axis(axis.full_name)),
         codes=axis.codes,
-        labels=axis.labels,
+        labels=tuple(map(str, axis.labels)),
         parents=tuple(axis.codes[parent] if parent >= 0 else "" for parent in parents),
         is_place=axis.variable in publication.geography,
         levels=axis.levels,
+        **defined(axis.codes, publication.labels.definition(axis.variable), axis.definitions),
     )
+
+
+class AxisNotes(TypedDict):
+    """The notes of an axis."""
+
+    notes: tuple[str, ...]
+    code_notes: Mapping[str, str]
+
+
+def defined(
+    codes: Sequence[str], variable: Definition, definitions: Definitions, language: Language | None = None
+) -> AxisNotes:
+    """The definitions of a variable and of its codes as notes, in a language or in the office's own."""
+
+    def told(one: Definition) -> list[str]:
+        own = phrase("Source: {source}", source=one.source) if one.source else ""
+        return [
+            str(text) if language is None else said(text, language) for text in (one.description, own) if text
+        ]
+
+    found = (
+        {code: " ".join(told(definitions[code])) for code in codes if code in definitions}
+        if definitions
+        else {}
+    )
+    return {"notes": tuple(told(variable)), "code_notes": found}
 
 
 def _headed_notes(cube: Cube, publication: Publication, noise: str) -> tuple[tuple[str, str], ...]:

@@ -38,7 +38,9 @@ def dataset_head(dataset: Dataset) -> dict[str, Any]:
         source=dataset.source,
         notes=dataset.all_notes,
         dimensions={
-            axis.variable: dimension(axis.label, axis.codes, axis.labels, axis.parents)
+            axis.variable: dimension(
+                axis.label, axis.codes, axis.labels, axis.parents, axis.notes, axis.code_notes
+            )
             for axis in dataset.axes
         },
         extension={name: dataset.facts[name] for name in _EXTENSION if name in dataset.facts},
@@ -71,16 +73,28 @@ def head(
     return {**parts, "role": {"geo": geo}} if geo else parts
 
 
+NO_NOTES: Mapping[str, str] = {}
+
+
 def dimension(
-    label: str, codes: tuple[str, ...], labels: tuple[str, ...], parents: tuple[str, ...]
+    label: str,
+    codes: tuple[str, ...],
+    labels: tuple[str, ...],
+    parents: tuple[str, ...],
+    notes: tuple[str, ...] = (),
+    code_notes: Mapping[str, str] = NO_NOTES,
 ) -> dict[str, Any]:
-    """A dimension: its codes in order, their labels and, where there are any, the children of each."""
+    """A dimension: its codes in order, their labels and, where there are any, the children of each, and notes."""
     children: dict[str, list[str]] = {}
     for code, parent in zip(codes, parents, strict=True):
         if parent:
             children.setdefault(parent, []).append(code)
     category: dict[str, Any] = {"index": list(codes), "label": dict(zip(codes, labels, strict=True))}
-    return {"label": label, "category": {**category, "child": children} if children else category}
+    if children:
+        category["child"] = children
+    if code_notes:
+        category["note"] = {code: [text] for code, text in code_notes.items()}
+    return {"label": label, **({"note": list(notes)} if notes else {}), "category": category}
 
 
 def _sparse(dataset: Dataset) -> Iterator[bytes]:

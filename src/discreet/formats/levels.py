@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.maths.cells.counting import append_digit
 from discreet.programme.codelist import TOTAL, numbered_levels
 from discreet.programme.cube import Depths, cross_named
 
@@ -33,7 +35,7 @@ class AxisLevels:
     finest: NDArray[np.bool_]
     names: tuple[str, ...]  # level below the total -> its name, the first first
 
-    @property
+    @cached_property
     def deepest(self) -> int:
         """The last level."""
         return int(self.depths.max(initial=0))
@@ -42,9 +44,11 @@ class AxisLevels:
         """The depths of the codes of a level."""
         return tuple(np.unique(self.depths[self.levels == level]).tolist())
 
-    def is_whole(self, level: int) -> bool:
-        """Whether every record has a code of this level."""
-        return level in (0, self.deepest) or not (self.finest & (self.depths <= level)).any()
+    @cached_property
+    def whole(self) -> tuple[bool, ...]:
+        """Whether every record has a code of each level."""
+        first = int(self.depths[self.finest].min(initial=self.deepest))  # where codes end
+        return tuple(level in (0, self.deepest) or level < first for level in range(self.deepest + 1))
 
 
 def axis_levels(
@@ -80,18 +84,19 @@ class Levels:
         """Which of the names each cell has, from its codes along the axes."""
         place = np.zeros(len(nodes[0]), dtype=np.int32)
         for axis, along in zip(self.axes, nodes, strict=True):
-            place = place * np.int32(axis.deepest + 1) + axis.levels[along].astype(np.int32)
+            append_digit(place, along, axis.levels, np.int32(axis.deepest + 1))
         return place
 
 
 def levels_of(axes: Sequence[AxisLevels], published: Callable[[Depths], bool] | None = None) -> Levels:
     """The levels of a table; ``published`` answers for the depths of a cross-tabulation, if not all are."""
-    names = []
-    for chosen in product(*(range(axis.deepest + 1) for axis in axes)):
-        both = list(zip(axes, chosen, strict=True))
-        name = cross_named((axis.variable, axis.names[level - 1]) for axis, level in both if level)
-        whole = all(axis.is_whole(level) for axis, level in both)
-        if whole and published is not None:
-            whole = all(map(published, product(*(axis.depths_of(level) for axis, level in both))))
-        names.append(name if whole else name + PART)
-    return Levels(tuple(axes), tuple(names))
+    named = [[None, *((axis.variable, name) for name in axis.names[: axis.deepest])] for axis in axes]
+    names = [cross_named(filter(None, chosen)) for chosen in product(*named)]
+    whole = list(map(all, product(*(axis.whole for axis in axes))))
+    if published is not None:
+        depths = [[axis.depths_of(level) for level in range(axis.deepest + 1)] for axis in axes]
+        every = (all(map(published, product(*chosen))) for chosen in product(*depths))
+        whole = [one and all_shown for one, all_shown in zip(whole, every, strict=True)]
+    return Levels(
+        tuple(axes), tuple(name if one else name + PART for name, one in zip(names, whole, strict=True))
+    )

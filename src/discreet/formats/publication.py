@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import ceil, pi, sqrt
 
 from discreet.perturb.noise import Noise
@@ -167,6 +168,8 @@ class Publication:
     swapped: bool = False  # whether households exchanged their places
     labels: Labels = NO_LABELS
     structural_zeros: tuple[str, ...] = ()  # filters of cells that must be empty by definition
+    titles: Mapping[str, str] = field(default_factory=dict)  # cube -> its title
+    language: str = "en"  # of labels, titles and definitions
 
     def citation(self, table: str, title: str = "") -> str:
         """How to cite a table of the release."""

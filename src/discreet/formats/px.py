@@ -101,6 +101,11 @@ def _variables(axes: Sequence[DatasetAxis], names: Sequence[str]) -> Iterator[st
     yield from (_listed(f'CODES("{name}")', axis.codes) for axis, name in both)
     yield from (_keyword(f'VARIABLECODE("{name}")', axis.variable) for axis, name in both)
     yield from (f'VARIABLE-TYPE("{name}")="G";' for axis, name in both if axis.is_place)
+    yield from (_keyword(f'NOTE("{name}")', " ".join(axis.notes)) for axis, name in both if axis.notes)
+    for axis, name in both:
+        texts = dict(zip(axis.codes, _distinct(axis), strict=True)) if axis.code_notes else {}
+        for code, note in axis.code_notes.items():
+            yield _keyword(f'VALUENOTE("{name}","{_plain(texts[code])}")', note)
     for axis, name in both:
         if TOTAL in axis.codes:
             yield _listed(f'ELIMINATION("{name}")', [_distinct(axis)[axis.codes.index(TOTAL)]])

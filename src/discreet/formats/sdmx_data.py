@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -120,10 +121,12 @@ def write_csv_1(found: Observations, sink: Sink) -> None:
     _write_csv(found, sink, {"DATAFLOW": found.reference}, _PLAIN)
 
 
-def write_csv_file(dataset: Dataset, sink: Sink) -> None:
-    """SDMX-CSV 2.0 as a file, with its texts in quotes as in other CSV files."""
+def write_csv_file(
+    dataset: Dataset, sink: Sink, numbers: Mapping[str, NDArray[np.float64]] | None = None
+) -> None:
+    """SDMX-CSV 2.0 as a file, with its texts in quotes as in other CSV files; ``numbers`` are further attributes."""
     found = Observations(dataset)
-    _write_csv(found, sink, _fixed(found), csv.WriteOptions())
+    _write_csv(found, sink, _fixed(found), csv.WriteOptions(), numbers or {})
 
 
 # ids contain no comma, quote or line end, so that nothing needs quotes
@@ -134,7 +137,13 @@ def _fixed(found: Observations) -> dict[str, str]:
     return {"STRUCTURE": "dataflow", "STRUCTURE_ID": found.reference, "ACTION": "I"}
 
 
-def _write_csv(found: Observations, sink: Sink, fixed: Mapping[str, str], options: csv.WriteOptions) -> None:
+def _write_csv(
+    found: Observations,
+    sink: Sink,
+    fixed: Mapping[str, str],
+    options: csv.WriteOptions,
+    numbers: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
+) -> None:
     """Fixed texts, the key, the value, and its status where some are withheld; a bounded number of rows at a time."""
     dataset = found.dataset
     fields = [pa.field(name, TEXT) for name in (*fixed, *found.dimensions)]
@@ -142,13 +151,17 @@ def _write_csv(found: Observations, sink: Sink, fixed: Mapping[str, str], option
         fields.append(pa.field(OBSERVATION, pa.from_numpy_dtype(dataset.values.dtype)))
     if found.detail is Detail.FULL and dataset.withheld is not None:
         fields += [pa.field(name, TEXT) for name in ATTRIBUTES]
+    fields += [pa.field(name, pa.float64()) for name in numbers]
     schema = pa.schema(fields)
     with opened(sink) as file:
         if not options.include_header:
             file.write((",".join(schema.names) + "\n").encode())
         with csv.CSVWriter(file, schema, write_options=options) as writer:
             for start in range(0, len(dataset.values), ROWS_AT_ONCE):
-                columns = _csv_columns(found, fixed, slice(start, start + ROWS_AT_ONCE))
+                part = slice(start, start + ROWS_AT_ONCE)
+                columns = _csv_columns(found, fixed, part)
+                for name, of_cells in numbers.items():
+                    columns[name] = pa.array(of_cells[part], from_pandas=True)
                 arrays = [columns[name] for name in schema.names]
                 writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
 

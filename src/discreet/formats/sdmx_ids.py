@@ -65,6 +65,11 @@ ATTRIBUTES = {  # attribute -> name, and its codes with their labels, which are 
 }
 
 
+BOUNDS = {  # attribute -> name: numbers, as international organisations name them; only tables of a server have them
+    "LOWER_BOUND": "The true count is at least this, with 95 % probability",
+    "UPPER_BOUND": "The true count is at most this, with 95 % probability",
+}
+
 CONCEPTS = "CS_VARIABLES"
 OBSERVATION = "OBS_VALUE"
 # A message must state when it was prepared; with a fixed day the bytes depend on content only.
@@ -109,7 +114,7 @@ def _equal_flows(tables: Sequence[Described]) -> Iterator[Problem]:
 
 
 def _reserved(tables: Sequence[Described]) -> Iterator[Problem]:
-    taken = {OBSERVATION, *ATTRIBUTES}
+    taken = {OBSERVATION, *ATTRIBUTES, *BOUNDS}
     variables = dict.fromkeys(axis.variable for table in tables for axis in table.axes)
     for name in variables:
         if component_id(name) in taken:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pysdmx.io.format import Format as SdmxFormat
@@ -31,6 +31,7 @@ from discreet.errors import Mistakes
 from discreet.formats.publication import SWAPPED, Publication, additivity
 from discreet.formats.sdmx_ids import (
     ATTRIBUTES,
+    BOUNDS,
     CONCEPTS,
     OBSERVATION,
     PREPARED,
@@ -44,9 +45,13 @@ from discreet.formats.sdmx_ids import (
     id_problems,
     structure_id,
 )
+from discreet.formats.sdmx_languages import in_languages, marked
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
+from discreet.programme.definitions import NO_DEFINITION, Definition
 from discreet.text.phrase import joined
+
+SOURCE_NOTE = "SOURCE"  # the annotation that tells where data come from
 
 
 def attribute_lists(agency: str, version: str) -> dict[str, Codelist]:
@@ -76,12 +81,12 @@ def write_structures(cubes: Sequence[Cube], path: Path, publication: Publication
     )
     made = structures([described(cube, publication.labels) for cube in cubes], publication)
     text = write_sdmx(made, SdmxFormat.STRUCTURE_SDMX_ML_3_0, header=header) or ""
-    path.write_text(readable(text), encoding="utf-8")
+    path.write_text(readable(text, publication.language), encoding="utf-8")
 
 
-def readable(text: str) -> str:
-    """An SDMX-ML message without elements that clients fail to read."""
-    return _MEASURE_RELATIONSHIP.sub("", text)
+def readable(text: str, language: str) -> str:
+    """An SDMX-ML message with its texts by language, without elements that clients fail to read."""
+    return in_languages(_MEASURE_RELATIONSHIP.sub("", text), language)
 
 
 def structures(tables: Sequence[Described], publication: Publication) -> list[object]:
@@ -99,20 +104,37 @@ def structures(tables: Sequence[Described], publication: Publication) -> list[ob
 
 def _codelist(axis: Breakdown, publication: Publication) -> Codelist:
     codes = tuple(
-        Code(id=spelled, name=label, annotations=() if spelled == code else (_original(code),))
+        Code(
+            id=spelled,
+            name=marked(label),
+            description=_described(axis.definitions.get(code, NO_DEFINITION)),
+            annotations=tuple(_code_notes(spelled, code, axis.definitions.get(code, NO_DEFINITION))),
+        )
         for spelled, code, label in zip(code_ids(axis.codes), axis.codes, axis.labels, strict=True)
     )
     return Codelist(
         id=codelist_id(axis),
-        name=publication.labels.axis(axis.full_name),
+        name=marked(publication.labels.axis(axis.full_name)),
         agency=publication.agency,
         version=publication.version,
         items=codes,
     )
 
 
-def _original(code: str) -> Annotation:
-    return Annotation(id="CODE", type="CODE", text=code)
+def _described(definition: Definition) -> str | None:
+    return marked(definition.description) if definition.description else None
+
+
+def _code_notes(spelled: str, code: str, definition: Definition) -> Iterator[Annotation]:
+    """The code as declared where SDMX cannot write it, and where its data come from."""
+    if spelled != code:
+        yield Annotation(id="CODE", type="CODE", text=code)
+    yield from _sources(definition)
+
+
+def _sources(definition: Definition) -> Iterator[Annotation]:
+    if definition.source:
+        yield Annotation(id=SOURCE_NOTE, type=SOURCE_NOTE, text=marked(definition.source))
 
 
 def _hierarchy(axis: Breakdown, publication: Publication) -> Hierarchy:
@@ -131,7 +153,7 @@ def _hierarchy(axis: Breakdown, publication: Publication) -> Hierarchy:
         below[axis.parents[node]].append(code)
     return Hierarchy(
         id=hierarchy_id(axis),
-        name=publication.labels.axis(axis.full_name),
+        name=marked(publication.labels.axis(axis.full_name)),
         agency=publication.agency,
         version=publication.version,
         codes=(code,),
@@ -140,9 +162,19 @@ def _hierarchy(axis: Breakdown, publication: Publication) -> Hierarchy:
 
 def _concepts(axes: Iterable[Breakdown], publication: Publication) -> ConceptScheme:
     variables = dict.fromkeys(axis.variable for axis in axes)
-    items = [Concept(id=component_id(name), name=publication.labels.variable(name)) for name in variables]
+    labels = publication.labels
+    items = [
+        Concept(
+            id=component_id(name),
+            name=marked(labels.variable(name)),
+            description=_described(labels.definition(name)),
+            annotations=tuple(_sources(labels.definition(name))),
+        )
+        for name in variables
+    ]
     items.append(Concept(id=OBSERVATION, name="Published value"))
     items += [Concept(id=name, name=title) for name, (title, _) in ATTRIBUTES.items()]
+    items += [Concept(id=name, name=title) for name, title in BOUNDS.items()]
     return ConceptScheme(
         id=CONCEPTS,
         name="Variables",
@@ -169,11 +201,24 @@ def _definition(
     attributes = (_coded(Role.ATTRIBUTE, name, codes, publication) for name, codes in status.items())
     return DataStructureDefinition(
         id=structure_id(table.id),
-        name=table.title or table.id,
+        name=marked(table.title or table.id),
         agency=publication.agency,
         version=publication.version,
-        components=Components([*dimensions, measure, *attributes]),
+        components=Components([*dimensions, measure, *attributes, *_bounds(publication)]),
     )
+
+
+def _bounds(publication: Publication) -> Iterator[Component]:
+    """The range of the true count: optional numbers of an observation."""
+    for name in BOUNDS:
+        yield Component(
+            id=name,
+            required=False,
+            role=Role.ATTRIBUTE,
+            concept=_concept(name, publication),
+            local_dtype=DataType.DOUBLE,
+            attachment_level="O",
+        )
 
 
 def _coded(role: Role, name: str, codes: Codelist, publication: Publication) -> Component:
@@ -201,8 +246,8 @@ def _dataflow(table: Described, publication: Publication) -> Dataflow:
     notes = {"NOISE": str(stated), "ADDITIVITY": str(additivity(noise))}  # no subclass of str
     return Dataflow(
         id=dataflow_id(table.id),
-        name=table.title or table.id,
-        description=table.counted,
+        name=marked(table.title or table.id),
+        description=str(table.counted),
         annotations=tuple(Annotation(id=name, type=name, text=text) for name, text in notes.items()),
         agency=publication.agency,
         version=publication.version,

@@ -14,19 +14,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, islice
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 import pyarrow as pa
-import xlsxwriter
 from numpy.typing import NDArray
-from xlsxwriter.utility import xl_col_to_name
 
 from discreet.formats.columns import CODES_AND_LABELS, LongForm, Texts, batches, schema
 from discreet.formats.dataset import LABEL_SUFFIX, VALUE, Dataset, DatasetAxis, Sink, grid_places
+from discreet.lazy import lazily
 from discreet.programme.codelist import TOTAL
+
+if TYPE_CHECKING:
+    import xlsxwriter
+    from xlsxwriter import utility
+else:
+    xlsxwriter, utility = lazily("xlsxwriter"), lazily("xlsxwriter.utility")
 
 SHEET_ROWS, SHEET_COLUMNS = 1_048_576, 16_384  # limits of Excel, headers included
 CELL_TEXT = 32_767  # characters of a cell
@@ -62,6 +67,8 @@ _STYLES: dict[str, dict[str, Any]] = {
     "decimal total": {"num_format": "#,##0.0", "bold": True},
     "share": {"num_format": "0.00"},
     "share total": {"num_format": "0.00", "bold": True},
+    "signed": {"num_format": "+#,##0;-#,##0;0"},
+    "signed total": {"num_format": "+#,##0;-#,##0;0", "bold": True},
     **{f"stub {k}": {"indent": k} for k in range(DEEPEST_INDENT + 1)},
     **{f"stub {k} total": {"indent": k, "bold": True} for k in range(DEEPEST_INDENT + 1)},
 }
@@ -71,11 +78,18 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True, eq=False)
 class WideForm:
-    """Which axes are in columns, how codes are shown, and the numbers of each cell: measure -> values, nan is empty."""
+    """Which axes are in columns, how codes are shown, and the numbers of each cell: measure -> values, nan is empty.
+
+    ``lines`` and ``fields`` are the rows and columns that are shown, in their order, among all combinations of codes.
+    """
 
     across: tuple[int, ...]
     texts: Texts = Texts.LABELS
     measures: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # none: the published values
+    captions: Mapping[str, str] = field(default_factory=dict)  # of measures; none: their names
+    styles: Mapping[str, str] = field(default_factory=dict)  # of measures; none: two decimals
+    lines: NDArray[np.int64] | None = None  # None: all
+    fields: NDArray[np.int64] | None = None
 
 
 def write_xlsx(
@@ -180,11 +194,20 @@ class _WideSheet:
 
     @property
     def length(self) -> int:
-        return self.top + prod(self.dataset.shape[k] for k in self.down)
+        return self.top + self._shown(self.form.lines, self.down)
 
     @property
     def width(self) -> int:
-        return self.left + len(self.names) * prod(self.dataset.shape[k] for k in self.form.across)
+        return self.left + len(self.names) * self._shown(self.form.fields, self.form.across)
+
+    def _shown(self, given: NDArray[np.int64] | None, axes: Sequence[int]) -> int:
+        """How many rows or columns are shown."""
+        return prod(self.dataset.shape[k] for k in axes) if given is None else len(given)
+
+    def _places(self, given: NDArray[np.int64] | None, axes: Sequence[int]) -> list[list[int]]:
+        """Axis -> the position of each row or column along it."""
+        every = grid_places(tuple(self.dataset.shape[k] for k in axes))
+        return [(along if given is None else along[given]).tolist() for along in every]
 
     def rows(self, styles: Mapping[str, int]) -> Iterator[str]:
         """The lines as XML."""
@@ -201,38 +224,47 @@ class _WideSheet:
         if across:
             yield [("", "")] * self.left + [(" / ".join(axes[k].label for k in across), "about")]
         lines = []
-        for k, places in zip(across, grid_places(tuple(len(axes[k]) for k in across)), strict=True):
+        for k, places in zip(across, self._places(self.form.fields, across), strict=True):
             texts = shown(axes[k], self.form.texts)
-            lines.append([texts[place] for place in places.tolist() for _ in self.names])
+            lines.append([texts[place] for place in places for _ in self.names])
         if self.named:
             counted = [self.dataset.counted if name == VALUE else name for name in self.names]
-            lines.append(counted * prod(len(axes[k]) for k in across))
+            captions = [
+                self.form.captions.get(name, caption)
+                for name, caption in zip(self.names, counted, strict=True)
+            ]
+            lines.append(captions * self._shown(self.form.fields, across))
         corner = [axes[k].label for k in self.down] or [""]
         for number, line in enumerate(lines, start=1):
             stub = corner if number == len(lines) else [""] * self.left
             yield [*((text, "corner") for text in stub), *((text, "head") for text in line)]
 
     def _body(self, styles: Mapping[str, int]) -> Iterator[str]:
-        """A line of stubs and numbers for each row; bold where all its codes, or all of a column, are totals."""
+        """A line of stubs and numbers for each row; bold where one of its codes, or one of a column, is the total."""
         dataset, down, across = self.dataset, self.down, self.form.across
-        order = (*down, *across)
-        stubs = [self._stub(k, styles) for k in down]
-        columns = [xl_col_to_name(k) for k in range(self.width)]
-        numbers = [self._numbers(name).reshape(dataset.shape).transpose(order) for name in self.names]
-        grid = np.stack(numbers, axis=-1).reshape(-1, self.width - self.left)
+        places = self._places(self.form.lines, down)
+        stubs = [self._stub(k, set(along), styles) for k, along in zip(down, places, strict=True)]
+        columns = [utility.xl_col_to_name(k) for k in range(self.width)]
+        rows = prod(dataset.shape[k] for k in down)
+        numbers = [
+            self._numbers(name).reshape(dataset.shape).transpose((*down, *across)).reshape(rows, -1)
+            for name in self.names
+        ]
+        grid = np.stack(numbers, axis=-1)
+        grid = grid if self.form.lines is None else grid[self.form.lines]
+        grid = grid if self.form.fields is None else grid[:, self.form.fields]
         bold = self._total_columns()
         plain, total = (self._number_styles(styles, bold, row_total) for row_total in (False, True))
-        totals = [dataset.axes[k].codes.index(TOTAL) if TOTAL in dataset.axes[k].codes else -1 for k in down]
-        places = (along.tolist() for along in grid_places(tuple(dataset.shape[k] for k in down)))
+        totals = [self._total(k) for k in down]
         for at, (nodes, line) in enumerate(
-            zip(zip(*places, strict=True) if down else [()], grid, strict=True)
+            zip(zip(*places, strict=True) if down else [()], grid.reshape(len(grid), -1), strict=True)
         ):
             number = self.top + 1 + at
             cells = [
                 f'<c r="{column}{number}"{stub[node]}'
                 for column, stub, node in zip(columns, stubs, nodes, strict=False)
             ]
-            looks = total if list(nodes) == totals else plain
+            looks = total if any(node == of for node, of in zip(nodes, totals, strict=True)) else plain
             cells += [
                 f'<c r="{column}{number}"{look}{value}</v></c>'
                 for column, look, value in zip(columns[self.left :], looks, line.tolist(), strict=True)
@@ -240,23 +272,30 @@ class _WideSheet:
             ]
             yield f'<row r="{number}">{"".join(cells)}</row>'
 
-    def _stub(self, k: int, styles: Mapping[str, int]) -> list[str]:
-        """The end of a stub's cell for each code: indented by its depth, bold for the total."""
-        axis, depths = self.dataset.axes[k], self.dataset.levels.axes[k].depths
-        first = int(depths.min()) if len(depths) else 0
+    def _total(self, k: int) -> int:
+        """The position of an axis' total, -1 where it has none or nothing else."""
+        codes = self.dataset.axes[k].codes
+        return codes.index(TOTAL) if TOTAL in codes and len(codes) > 1 else -1
+
+    def _stub(self, k: int, shown_nodes: set[int], styles: Mapping[str, int]) -> list[str]:
+        """The end of a stub's cell for each code: indented below what is shown above it, bold for the total."""
+        axis = self.dataset.axes[k]
+        places = {code: node for node, code in enumerate(axis.codes)}
+        above = [places.get(parent, -1) for parent in axis.parents]
         found = []
-        for code, text, depth in zip(axis.codes, shown(axis, self.form.texts), depths.tolist(), strict=True):
-            look = f"stub {min(depth - first, DEEPEST_INDENT)}{' total' if code == TOTAL else ''}"
+        for node, (code, text) in enumerate(zip(axis.codes, shown(axis, self.form.texts), strict=True)):
+            depth, parent = 0, above[node]
+            while parent >= 0:
+                depth, parent = depth + (parent in shown_nodes), above[parent]
+            look = f"stub {min(depth, DEEPEST_INDENT)}{' total' if code == TOTAL else ''}"
             found.append(f' s="{styles[look]}"{_text(text)}')
         return found
 
     def _total_columns(self) -> list[bool]:
-        axes = [self.dataset.axes[k] for k in self.form.across]
-        places = [along.tolist() for along in grid_places(tuple(len(axis) for axis in axes))]
-        keys = zip(*places, strict=True) if axes else [()]
-        found = [
-            bool(axes) and all(a.codes[n] == TOTAL for a, n in zip(axes, key, strict=True)) for key in keys
-        ]
+        across = self.form.across
+        totals = [self._total(k) for k in across]
+        keys = zip(*self._places(self.form.fields, across), strict=True) if across else [()]
+        found = [any(node == of for node, of in zip(key, totals, strict=True)) for key in keys]
         return [one for one in found for _ in self.names]
 
     def _number_styles(self, styles: Mapping[str, int], bold: Sequence[bool], row_total: bool) -> list[str]:
@@ -268,7 +307,7 @@ class _WideSheet:
 
     def _kind(self, name: str) -> str:
         if name != VALUE:
-            return "share"
+            return self.form.styles.get(name, "share")
         return "decimal" if self.dataset.values.dtype.kind == "f" else "count"
 
     def _numbers(self, name: str) -> NDArray[np.object_]:
@@ -296,7 +335,7 @@ class _Line:
         """The next row; texts that are empty have no cell unless they have a style."""
         self.number += 1
         inside = "".join(
-            f'<c r="{xl_col_to_name(at)}{self.number}" s="{self.styles[look]}"{_text(text) if text else "/>"}'
+            f'<c r="{utility.xl_col_to_name(at)}{self.number}" s="{self.styles[look]}"{_text(text) if text else "/>"}'
             for at, (text, look) in enumerate(cells)
             if look
         )
@@ -379,7 +418,7 @@ def _long_rows(
 ) -> Iterator[str]:
     """The header and the rows of a data sheet; one template makes a row."""
     yield _Line(styles).row([(name, "bold") for name in header])
-    pieces = "".join(f'<c r="{xl_col_to_name(k)}{{0}}"{{{k + 1}}}' for k in range(len(header)))
+    pieces = "".join(f'<c r="{utility.xl_col_to_name(k)}{{0}}"{{{k + 1}}}' for k in range(len(header)))
     row: Callable[..., str] = f'<row r="{{0}}">{pieces}</row>'.format
     for number, ends in enumerate(lines, start=2):
         yield row(number, *ends)
@@ -412,7 +451,7 @@ def _filled(xml: str, rows: Iterator[str], length: int, width: int) -> Iterator[
     """A sheet's XML with these rows."""
     before, _, rest = xml.partition("<sheetData")
     after = rest.partition("</sheetData>")[2] or rest.partition("/>")[2]
-    last = f"{xl_col_to_name(max(1, width) - 1)}{max(1, length)}"
+    last = f"{utility.xl_col_to_name(max(1, width) - 1)}{max(1, length)}"
     yield re.sub(r'<dimension ref="[^"]*"/>', f'<dimension ref="A1:{last}"/>', before)
     yield "<sheetData>"
     while piece := "".join(islice(rows, _ROWS_AT_ONCE)):

@@ -9,24 +9,36 @@ sums a set of dense cells with the indicator a and, of every regular variable v,
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.hierarchy.estimate import Covariances, Estimates, covariances, known_totals, node_variances
+from discreet.hierarchy.estimate import (
+    NODES_AT_ONCE,
+    Covariances,
+    Estimates,
+    covariances,
+    known_totals,
+    node_variances,
+)
 from discreet.hierarchy.integers import Bounds, Tables
 from discreet.hierarchy.mechanism import HierarchicalMechanism
+from discreet.io.progress import Progress, Quiet
+from discreet.lazy import lazily, njit
 from discreet.maths.cells.counting import roll_up_sparse
 from discreet.maths.tree.bounds import UNBOUNDED
-from discreet.maths.tree.marginals import Blocks, positions, size_of
+from discreet.maths.tree.marginals import positions, size_of
 from discreet.maths.tree.matrices import product
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import Cube
@@ -34,14 +46,21 @@ from discreet.programme.hierarchical import groups_of
 from discreet.programme.strategy import Histogram
 from discreet.tabulate.tables import ProtectedTable, added_up
 
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = lazily("scipy.sparse")
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 AT_ONCE = 1 << 22  # cells of histograms in memory together
+CELLS_AT_ONCE = 1 << 20  # of a cube
+WHOLE_NUMBER = "^[0-9]{0,15}$"
 ROUNDING = 1e-9  # variances of exact counts, as floats compute them
 NAMED = 5
 
 
-def count_table(chosen: HierarchicalMechanism, counts: csr_array, cube: Cube) -> ProtectedTable:
+def count_table(chosen: HierarchicalMechanism, counts: sparse.csr_array, cube: Cube) -> ProtectedTable:
     """Sum whole counts (smallest area, cell in row-major order) to the cells of a cube, with all its margins."""
     leaf = chosen.leaf
     found = counts.tocoo()
@@ -70,43 +89,98 @@ def _contained(fine: Breakdown, coarse: Breakdown) -> Integers:
     return groups
 
 
-def leaf_counts(tables: Tables) -> csr_array:
+def leaf_counts(tables: Tables) -> sparse.csr_array:
     """Whole counts of the smallest areas."""
     return tables.level(tables.spine.levels[-1])
 
 
 @dataclass(frozen=True, eq=False)
 class CubeEstimates:
-    """The estimate of every cell of a cube and its standard error, in the cube's grid."""
+    """The estimates of some cells of a cube and their standard errors, in the cube's grid from ``first`` on."""
 
     cube: Cube
+    first: int
     values: Floats
     errors: Floats
 
 
-def cube_estimates(chosen: HierarchicalMechanism, estimates: Estimates, cube: Cube) -> CubeEstimates:
-    """The estimates of all cells of a cube, margins included."""
-    kind = Sums.of(chosen, cube)
+def cube_estimates(
+    chosen: HierarchicalMechanism,
+    estimates: Estimates,
+    cube: Cube,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Iterator[CubeEstimates]:
+    """The estimates of all cells of a cube, margins included: some areas at a time, in the order of the grid.
+
+    A cube whose geography is not its first axis is one part.
+    """
+    seen, kind = progress or Quiet(), Sums.of(chosen, cube)
     nodes = _nodes_of_areas(chosen, cube, kind.place)
-    values = np.zeros((nodes.size, kind.cells))
-    rows: dict[int, list[int]] = {}
-    for row, node in enumerate(nodes.tolist()):
-        rows.setdefault(node, []).append(row)
-    different = np.unique(nodes)
-    for some, histograms in _batches(estimates, different, chosen.plan.strategy.histogram):
-        for node, found in zip(some, kind.summed(histograms), strict=True):
-            values[rows[node]] = found
-    errors = standard_errors(kind, estimates.covariances, nodes)
-    values = np.where(errors == 0, np.rint(values), values)
-    return CubeEstimates(cube, *(kind.placed(one) for one in (values, errors)))
+    errors = Errors.of(kind, estimates.covariances, nodes)
+    histogram = chosen.plan.strategy.histogram
+    some = max(1, CELLS_AT_ONCE // kind.cells) if kind.place == 0 else len(nodes)
+    few = max(1, AT_ONCE // len(histogram.place) // threads)
+    with ThreadPoolExecutor(threads) as pool:
+        for start in range(0, len(nodes), some):
+            here = nodes[start : start + some]
+            different, which = np.unique(here, return_inverse=True)
+            parts = [different[at : at + few] for at in range(0, len(different), few)]
+            found = pool.map(partial(_estimated, estimates, kind, histogram), parts)
+            values = np.concatenate(list(found))[which.reshape(-1)]
+            error = errors.rows(slice(start, start + some))
+            values = np.where(error == 0, np.rint(values), values)
+            seen.step(len(here))
+            yield CubeEstimates(cube, start * kind.cells, kind.placed(values), kind.placed(error))
+
+
+def _estimated(estimates: Estimates, kind: Sums, histogram: Histogram, nodes: Integers) -> Floats:
+    """(node, cell of the cube in one area) of nodes in ascending order."""
+    place = histogram.place
+    inside = np.flatnonzero(place >= 0)
+    found = np.empty((len(nodes), kind.cells))
+    for some, values in estimates.histograms(nodes):
+        whole = np.zeros((len(some), len(place)))
+        whole[:, inside] = values.reshape(len(some), -1)[:, place[inside]]
+        found[np.searchsorted(nodes, some)] = kind.summed(whole)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Standard errors of the cells of a cube in some nodes: nodes of the same covariance have the same."""
+
+    by_block: Floats  # (covariance, cell of the cube in one area), 0 where it is exact
+    which: Integers  # node -> covariance
+
+    @classmethod
+    def of(cls, kind: Sums, found: Covariances, nodes: Integers) -> Errors:
+        """By the strategy and the areas only."""
+        variances = node_variances(found, nodes)
+        used, which = np.unique(variances.which, return_inverse=True)
+        by_block = np.concatenate(
+            [
+                kind.variances(np.stack([variances.blocks[at] for at in used[first : first + NODES_AT_ONCE]]))
+                for first in range(0, len(used), NODES_AT_ONCE)
+            ]
+        )
+        return cls(np.sqrt(np.where(by_block <= ROUNDING, 0.0, by_block)), which.reshape(-1))
+
+    def rows(self, some: slice) -> Floats:
+        """(node, cell of the cube in one area) of some of the nodes."""
+        return self.by_block[self.which[some]]
+
+
+def area_estimates(kind: Sums, estimates: Estimates, nodes: Integers) -> Floats:
+    """The estimate of each cell of a cube in each of some nodes."""
+    different, which = np.unique(nodes, return_inverse=True)
+    histogram = estimates.covariances.plan.strategy.histogram
+    return _estimated(estimates, kind, histogram, different)[which.reshape(-1)]
 
 
 def standard_errors(kind: Sums, found: Covariances, nodes: Integers) -> Floats:
     """The standard error of each cell of a cube in each of some nodes, 0 where it is exact."""
-    variances = node_variances(found, nodes)
-    by_block = np.stack([kind.variances(block) for block in variances.blocks])
-    errors: Floats = np.sqrt(np.where(by_block <= ROUNDING, 0.0, by_block))[variances.which]
-    return errors
+    return Errors.of(kind, found, nodes).rows(slice(None))
 
 
 def cube_errors(chosen: HierarchicalMechanism, cube: Cube) -> Floats:
@@ -129,29 +203,15 @@ def _nodes_of_areas(chosen: HierarchicalMechanism, cube: Cube, place: int | None
     )
 
 
+def areas_of(chosen: HierarchicalMechanism, cube: Cube) -> int:
+    """How many areas a cube has, all levels together."""
+    return next((len(axis) for axis in cube.axes if axis.variable == chosen.hierarchy.geography), 1)
+
+
 def _depths(axis: Breakdown, tree: Codelist) -> Iterator[tuple[str, int]]:
     yield axis.codes[0], 0
     for code in axis.codes[1:]:
         yield code, tree.depths[tree.position[code]]
-
-
-def _batches(
-    estimates: Estimates, nodes: Integers, histogram: Histogram
-) -> Iterator[tuple[list[int], Floats]]:
-    """Some nodes at a time, with their histograms in row-major order."""
-    place = histogram.place
-    inside = place >= 0
-    size = max(1, AT_ONCE // len(place))
-    some: list[int] = []
-    held = np.zeros((min(size, len(nodes)), len(place)))
-    for node, values in estimates.histograms(nodes):
-        held[len(some), inside] = values.reshape(-1)[place[inside]]
-        some.append(node)
-        if len(some) == len(held):
-            yield some, held
-            some = []
-    if some:
-        yield some, held[: len(some)]
 
 
 class Sums:
@@ -171,6 +231,10 @@ class Sums:
         self._order = [names.index(name) for name in variables if name in names]
         self.place = next((k for k, name in enumerate(variables) if name not in names), None)
         self.cells = prod(len(matrix) for matrix in self._matrices)
+        ratios = [matrix.shape[0] / matrix.shape[1] for matrix in self._matrices]
+        self._fewest_first = np.argsort(
+            ratios, kind="stable"
+        ).tolist()  # what leaves the fewest cells to the rest
 
     @classmethod
     def of(cls, chosen: HierarchicalMechanism, cube: Cube) -> Sums:
@@ -186,14 +250,17 @@ class Sums:
     def summed(self, histograms: Floats) -> Floats:
         """(node, cell of the histogram) -> (node, cell of the cube in one area)."""
         found = histograms.reshape((len(histograms), *self._histogram.shape))
-        for v, matrix in enumerate(self._matrices):
-            lead = found.shape[: v + 1]
-            summed = product(matrix, found.reshape(prod(lead), found.shape[v + 1], -1))
-            found = np.asarray(summed, dtype=np.float64).reshape(*lead, len(matrix), *found.shape[v + 2 :])
+        for v in self._fewest_first:
+            matrix = self._matrices[v]
+            before, size, after = found.shape[: v + 1], found.shape[v + 1], found.shape[v + 2 :]
+            out = np.zeros((prod(before), len(matrix), prod(after)))
+            rows, columns = np.nonzero(matrix)
+            _sum_along(np.ascontiguousarray(found).reshape(prod(before), size, -1), rows, columns, out)
+            found = out.reshape(*before, len(matrix), *after)
         return self._ordered(found)
 
-    def variances(self, covariance: Blocks) -> Floats:
-        """The variance of each cell of the cube in an area with this covariance (subset, d, d)."""
+    def variances(self, covariances: Floats) -> Floats:
+        """The variance of each cell of the cube in areas with these covariances, (area, subset, d, d)."""
         histogram = self._histogram
         dense, regular = histogram.dense, histogram.regular
         codes = histogram.dense_codes
@@ -204,16 +271,17 @@ class Sums:
             np.ones((1, len(codes))),
         )
         sizes = [(self._matrices[v].sum(axis=1), histogram.shape[v]) for v in regular]
-        found = np.zeros((len(indicator), *(len(size) for size, _ in sizes)))
-        for subset, block in enumerate(covariance):
-            part = (product(indicator, block) * indicator).sum(axis=1)
+        found = np.zeros((len(covariances), len(indicator), *(len(size) for size, _ in sizes)))
+        for subset in range(covariances.shape[1]):
+            part = (product(indicator, covariances[:, subset]) * indicator).sum(axis=-1)
             for v, (g, n) in enumerate(sizes):
                 factor = g - g * g / n if subset >> v & 1 else g * g / n
                 part = part[..., None] * factor
             found += part
         shape = [len(self._matrices[v]) for v in (*dense, *regular)]
-        shaped = np.moveaxis(found.reshape(shape), range(len(shape)), (*dense, *regular))
-        return self._ordered(shaped[None]).reshape(-1)
+        shaped = found.reshape(len(covariances), *shape)
+        moved = np.moveaxis(shaped, range(1, shaped.ndim), [v + 1 for v in (*dense, *regular)])
+        return self._ordered(moved)
 
     def _ordered(self, found: Floats) -> Floats:
         """Variables in the order of the cube; those that it does not have are summed and have one node."""
@@ -227,6 +295,16 @@ class Sums:
             return found.reshape(-1)
         others = [size for k, size in enumerate(self._shape) if k != self.place]
         return np.moveaxis(found.reshape(-1, *others), 0, self.place).reshape(-1)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _sum_along(x: Any, rows: Any, columns: Any, out: Any) -> None:
+    """out[p, row] += x[p, column] for all pairs, in their order."""
+    for p in range(x.shape[0]):
+        for at in range(rows.size):
+            row, column = rows[at], columns[at]
+            for q in range(x.shape[2]):
+                out[p, row, q] += x[p, column, q]
 
 
 def indicators(finest: Integers, parents: NDArray[np.int32] | Sequence[int]) -> Floats:
@@ -249,42 +327,83 @@ def read_bounds(chosen: HierarchicalMechanism) -> Bounds | None:
     marginal = histogram.marginal(query)
     shape = (len(chosen.codes[-1]), size_of(histogram.basis, marginal))
     lower, upper = np.zeros(shape, dtype=np.int64), np.full(shape, UNBOUNDED)
-    cells = query_cells(chosen, query)
-    areas = {code: at for at, code in enumerate(chosen.codes[-1])}
-    names = query_columns(chosen, query)
-    problems = []
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        wanted = [rule.geography, *names, "lower", "upper"]
-        if missing := [name for name in wanted if name not in (reader.fieldnames or ())]:
-            raise mistake(
-                path, "columns", f"no {', '.join(missing)}", f"name the columns {', '.join(wanted)}"
-            )
-        for number, row in enumerate(reader, start=2):
-            key = tuple(row[name] for name in names)
-            value = _row_problem(row, row[rule.geography] in areas, key in cells)
-            if value:
-                problems.append(Problem(str(path), f"line {number}", value, "correct the line"))
-                continue
-            at = areas[row[rule.geography]], cells[key]
-            lower[at] = int(row["lower"] or 0)
-            upper[at] = int(row["upper"]) if row["upper"] else UNBOUNDED
+    cells, names = query_cells(chosen, query), query_columns(chosen, query)
+    table = _text_columns(path, [rule.geography, *names, "lower", "upper"])
+    area = _places(table[rule.geography], chosen.codes[-1])
+    cell = _cells_of([table[name] for name in names], list(cells), len(table))
+    problems = dict(_row_problems(table, area, cell))
     if problems:
-        raise Mistakes(problems[: NAMED * 4])
+        raise Mistakes(
+            Problem(str(path), f"line {row + 2}", problems[row], "correct the line")
+            for row in sorted(problems)[: NAMED * 4]
+        )
+    for name, found, unlisted in (("lower", lower, 0), ("upper", upper, UNBOUNDED)):
+        text = table[name]
+        given = pc.if_else(pc.equal(text, ""), str(unlisted), text).cast(pa.int64())
+        found[area, cell] = given.to_numpy()
     return Bounds(query, lower, upper, tuple(", ".join(key) or query for key in cells))
 
 
-def _row_problem(row: Mapping[str, str], known_area: bool, known_cell: bool) -> str:
-    if not known_area:
-        return "no smallest area of this code"
-    if not known_cell:
-        return "no count of the query with these codes"
-    for name in ("lower", "upper"):
-        if row[name] and not row[name].isdecimal():
-            return f"{name} is {row[name]!r}, no whole number"
-    if row["lower"] and row["upper"] and int(row["lower"]) > int(row["upper"]):
-        return f"lower is {row['lower']}, above upper {row['upper']}"
-    return ""
+def _text_columns(path: Path, wanted: Sequence[str]) -> pa.Table:
+    """Some columns of a CSV file, as text."""
+    try:
+        with path.open("rb") as file:
+            table = pa_csv.read_csv(
+                file,
+                convert_options=pa_csv.ConvertOptions(
+                    column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
+                ),
+                parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+            )
+    except pa.ArrowException as broken:
+        raise mistake(path, "lines", str(broken), "write a CSV file with one header") from None
+    if missing := [name for name in wanted if name not in table.column_names]:
+        raise mistake(path, "columns", f"no {', '.join(missing)}", f"name the columns {', '.join(wanted)}")
+    return table.select(wanted).combine_chunks()
+
+
+def _places(column: pa.ChunkedArray, labels: Sequence[str]) -> Integers:
+    """The place of each text among the labels; -1 where it is none."""
+    found = pc.index_in(column, value_set=pa.array(labels, pa.string()))
+    return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+
+
+def _cells_of(columns: Sequence[pa.ChunkedArray], cells: Sequence[tuple[str, ...]], rows: int) -> Integers:
+    """The cell of a query with the codes of each row; -1 where no cell has them."""
+    labels = [list(dict.fromkeys(cell[at] for cell in cells)) for at in range(len(columns))]
+    number = np.full([len(one) + 1 for one in labels], -1, dtype=np.int64)  # the last place is no code
+    for at, cell in enumerate(cells):
+        number[tuple(one.index(code) for one, code in zip(labels, cell, strict=True))] = at
+    if not columns:
+        return np.zeros(rows, dtype=np.int64)
+    found: Integers = number[tuple(map(_places, columns, labels))]
+    return found
+
+
+def _row_problems(table: pa.Table, area: Integers, cell: Integers) -> Iterator[tuple[int, str]]:
+    """The rows that cannot be used, each with the reason; the first reasons come last."""
+    lower, upper = table["lower"], table["upper"]
+    whole = {name: pc.match_substring_regex(table[name], WHOLE_NUMBER) for name in ("lower", "upper")}
+    both = pc.and_(*(pc.and_(whole[name], pc.not_equal(table[name], "")) for name in whole)).to_numpy()
+    rows = np.flatnonzero(both)
+    low, high = (one.take(pa.array(rows)).cast(pa.int64()).to_numpy() for one in (lower, upper))
+    for row in rows[low > high][: NAMED * 4].tolist():
+        yield row, f"lower is {lower[row]}, above upper {upper[row]}"
+    listed = np.flatnonzero((area >= 0) & (cell >= 0))
+    _, first = np.unique(area[listed] * (cell.max(initial=0) + 1) + cell[listed], return_index=True)
+    again = np.ones(len(listed), dtype=bool)
+    again[first] = False
+    for row in listed[again][: NAMED * 4].tolist():
+        yield row, "bounds of this count were given above"
+    for name in ("upper", "lower"):
+        for row in np.flatnonzero(~whole[name].to_numpy())[: NAMED * 4].tolist():
+            yield row, f"{name} is {table[name][row].as_py()!r}, no whole number"
+    for wrong, reason in (
+        (cell < 0, "no count of the query with these codes"),
+        (area < 0, "no smallest area of this code"),
+    ):
+        for row in np.flatnonzero(wrong)[: NAMED * 4].tolist():
+            yield row, reason
 
 
 def bounds_problems(chosen: object) -> Iterator[Problem]:

@@ -33,6 +33,8 @@ from discreet.programme.strategy import Strategy
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 
+NODES_AT_ONCE = 256  # histograms that are read together
+
 
 @dataclass(frozen=True, eq=False)
 class Totals:
@@ -90,7 +92,13 @@ def covariances(plan: Plan, known: NDArray[np.bool_]) -> Covariances:
     forms: list[Form] = []
     numbers: dict[tuple[int, ...], int] = {}
     form_of = np.full(len(spine), -1, dtype=np.int64)
-    for node in range(len(spine) - 1, -1, -1):
+    leaves = np.flatnonzero(spine.first == spine.last)
+    pairs = np.stack([plan.kind_of[leaves], known[leaves]], axis=1)
+    for which, (kind, exact) in enumerate(np.unique(pairs, axis=0).tolist()):
+        numbers[kind, exact] = which
+        forms.append(_form(plan, kind, bool(exact), ()))
+        form_of[leaves[(pairs == (kind, exact)).all(axis=1)]] = which
+    for node in spine.inner[::-1].tolist():
         below = sorted(Counter(form_of[spine.children(node)].tolist()).items())
         key = (int(plan.kind_of[node]), int(known[node]), *(number for pair in below for number in pair))
         if key not in numbers:
@@ -267,9 +275,10 @@ class Estimates:
         nodes = spine.node_of[spine.levels.index(level)]
         variances = node_variances(self._fit.covariances, nodes)
         found = np.empty((len(nodes), size_of(basis, marginal)))
-        area_of: dict[int, int] = {node: at for at, node in enumerate(nodes.tolist())}
-        for node, values in self.histograms(nodes):
-            found[area_of[node]] = answers(basis, marginal, values)
+        area_of = np.zeros(len(spine), dtype=np.int64)
+        area_of[nodes] = np.arange(len(nodes))
+        for some, values in self.histograms(nodes):
+            found[area_of[some]] = answers(basis, marginal, values)
         rows = np.stack([cell_variances(basis, one, marginal) for one in variances.blocks])[variances.which]
         width = int(basis.widths[marginal.kept])
         return Estimated(level, query, found, np.repeat(rows, width, axis=1))
@@ -279,23 +288,32 @@ class Estimates:
         """The covariances of all estimates, which no data have changed."""
         return self._fit.covariances
 
-    def histograms(self, nodes: Integers) -> Iterator[tuple[int, Floats]]:
-        """The estimated histogram (d, width) of each of some nodes, in any order."""
+    def histograms(self, nodes: Integers) -> Iterator[tuple[Integers, Floats]]:
+        """The estimated histograms (node, d, width) of some nodes: those with children, then leaves by parent."""
         fit = self._fit
         spine = fit.measurements.plan.spine
-        chosen = np.zeros(len(spine), dtype=bool)
-        chosen[nodes] = True
-        for node in nodes[fit.row[nodes] >= 0].tolist():
-            yield node, self._final[fit.row[node]]
-        leaves = nodes[fit.row[nodes] < 0]
+        inner = nodes[fit.row[nodes] >= 0]
+        for first in range(0, len(inner), NODES_AT_ONCE):
+            some = inner[first : first + NODES_AT_ONCE]
+            yield some, self._final[fit.row[some]]
+        leaves = np.unique(nodes[fit.row[nodes] < 0])
         for parent in np.unique(spine.parent[leaves]).tolist():
             gap = None if parent < 0 else _pulled(fit, parent, self._final[fit.row[parent]])
             for siblings in fit.measurements.noisy(parent):
-                values = fit.estimates(siblings)
-                for node, value in zip(siblings.nodes.tolist(), values, strict=True):
-                    if chosen[node] and fit.row[node] < 0:
-                        move = 0.0 if gap is None else applied(fit.basis, fit.covariances.of(node).up, gap)
-                        yield node, value + move
+                asked = np.isin(siblings.nodes, leaves)
+                if asked.any():
+                    chosen = siblings.chosen(asked)
+                    values = fit.estimates(chosen)
+                    if gap is not None:
+                        values += self._moves(chosen.nodes, gap)
+                    yield chosen.nodes, values
+
+    def _moves(self, nodes: Integers, gap: Floats) -> Floats:
+        """What siblings move by to meet their parent's estimate; the same for those of one form."""
+        fit = self._fit
+        different, which = np.unique(fit.covariances.form_of[nodes], return_inverse=True)
+        moves = [applied(fit.basis, fit.covariances.forms[one].up, gap) for one in different.tolist()]
+        return np.stack(moves)[which.reshape(-1)]
 
 
 def _pulled(fit: Upward, node: int, final: Floats) -> Floats:
@@ -318,32 +336,40 @@ class NodeVariances:
 
 
 def node_variances(found: Covariances, nodes: Integers) -> NodeVariances:
-    """V of the nodes, by the pass down; siblings of the same form have the same."""
+    """V of the nodes, by the pass down; siblings of the same form have the same.
+
+    V of the parent, its children's sum and the own form decide; equal parents have equal forms.
+    """
     spine = found.plan.spine
-    cache: dict[tuple[int, int], int] = {}  # (parent's block, own form) -> block
-    blocks: list[Blocks] = []
     wanted = np.zeros(len(spine), dtype=bool)
     here = np.unique(nodes)
     while len(here):
         wanted[here] = True
         here = np.unique(spine.parent[here])
         here = here[here >= 0]
+    blocks: list[Blocks] = [found.forms[int(found.form_of[0])].up]
     block_of = np.full(len(spine), -1, dtype=np.int64)
-    for node in np.flatnonzero(wanted).tolist():
-        parent = int(spine.parent[node])
-        # equal parents need equal forms: V of the parent, its children's sum and the own form decide
-        key = (int(block_of[parent]) if parent >= 0 else -1, int(found.form_of[node]))
-        if key not in cache:
-            form = found.forms[key[1]]
-            block = form.up
-            if parent >= 0:
-                above = found.of(parent)
-                gain = product(form.up, _present(above.children_inverse))
-                block = smoothed(form.up, gain, blocks[key[0]], _present(above.children))
-            cache[key] = len(blocks)
-            blocks.append(block)
-        block_of[node] = cache[key]
+    block_of[0] = 0
+    first_node, last_node = 1, int(spine.last[0])  # nodes of one depth follow each other
+    while first_node < last_node:
+        some = first_node + np.flatnonzero(wanted[first_node:last_node])
+        first_node, last_node = last_node, int(spine.last[last_node - 1])
+        above = spine.parent[some]
+        pairs = np.stack([block_of[above], found.form_of[some]], axis=1)
+        _, first, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+        block_of[some] = len(blocks) + which.reshape(-1)
+        for start in range(0, len(first), NODES_AT_ONCE):
+            these = first[start : start + NODES_AT_ONCE]
+            blocks += _variances_below(found, some[these], [blocks[at] for at in block_of[above[these]]])
     return NodeVariances(blocks, block_of[nodes])
+
+
+def _variances_below(found: Covariances, nodes: Integers, parents: Sequence[Blocks]) -> list[Blocks]:
+    """V of some nodes, from V of their parents."""
+    above = [found.of(int(one)) for one in found.plan.spine.parent[nodes]]
+    up = np.stack([found.of(int(node)).up for node in nodes])
+    gain = product(up, np.stack([_present(one.children_inverse) for one in above]))
+    return list(smoothed(up, gain, np.stack(parents), np.stack([_present(one.children) for one in above])))
 
 
 @dataclass(frozen=True)

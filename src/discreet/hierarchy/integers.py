@@ -13,18 +13,17 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.estimate import Totals, Upward, known_totals, no_totals, upward
 from discreet.hierarchy.measure import Measurements, Plan, Siblings, ancestors, node_counts
 from discreet.hierarchy.spine import NAMED, Spine
 from discreet.io.progress import Progress, Quiet
+from discreet.lazy import lazily, njit
 from discreet.maths.tree.bounds import MOST_GROUPS, UNBOUNDED, box, divided, with_total
 from discreet.maths.tree.least_squares import inverse, moved_to_total, with_known_total
 from discreet.maths.tree.marginals import (
@@ -48,9 +47,15 @@ from discreet.maths.tree.nonnegative import (
 from discreet.maths.tree.rounding import meeting_sums, rounded_to_sums, whole_numbers
 from discreet.programme.strategy import Histogram, Strategy
 
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = lazily("scipy.sparse")
+
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 
+MOST_DENSE = 400  # cells of a parent; with more, W in blocks takes fewer operations than one matrix
 PARENTS_AT_ONCE = 1000  # whose children's counts are stored together
 
 
@@ -117,7 +122,7 @@ def unlimited(plan: Plan) -> Limits:
 def limits_of(
     spine: Spine,
     strategy: Strategy,
-    leaf_counts: csr_array,
+    leaf_counts: sparse.csr_array,
     totals: tuple[str, ...] = (),
     bounds: Bounds | None = None,
 ) -> Limits:
@@ -191,7 +196,7 @@ def _fix_totals(spine: Spine, exact: Totals, lower: Integers, upper: Integers) -
             lower[node] = upper[node] = exact.values[node]
 
 
-def _check_bounds(spine: Spine, histogram: Histogram, bounds: Bounds, counts: csr_array) -> None:
+def _check_bounds(spine: Spine, histogram: Histogram, bounds: Bounds, counts: sparse.csr_array) -> None:
     size = size_of(histogram.basis, histogram.marginal(bounds.query))
     shape = (len(spine.leaves), size)
     if bounds.lower.shape != shape or bounds.upper.shape != shape:
@@ -200,7 +205,7 @@ def _check_bounds(spine: Spine, histogram: Histogram, bounds: Bounds, counts: cs
             "", f"bounds of {bounds.query}", value, f"give {shape[0]} areas with {shape[1]} counts each"
         )
     place = positions(histogram.basis, histogram.marginal(bounds.query))
-    onto = csr_array(
+    onto = sparse.csr_array(
         (np.ones(len(place), dtype=np.int64), (np.arange(len(place)), place)), shape=(len(place), size)
     )
     true = (counts[spine.leaves] @ onto).toarray()
@@ -237,16 +242,16 @@ class Tables:
 
     spine: Spine
     histogram: Histogram
-    counts: csr_array  # (node, cell of the basis)
+    counts: sparse.csr_array  # (node, cell of the basis)
     unfinished: int  # parents whose fit was stopped before both residuals were small; sums and bounds hold in any case
 
-    def level(self, level: str) -> csr_array:
+    def level(self, level: str) -> sparse.csr_array:
         """(area of a level, cell in row-major order) -> count."""
         found = self.counts[self._nodes(level)]
         place = self.histogram.place
         column = np.empty(self.histogram.basis.cells, dtype=np.int64)
         column[place[place >= 0]] = np.flatnonzero(place >= 0)
-        return csr_array(
+        return sparse.csr_array(
             (found.data, column[found.indices], found.indptr), shape=(found.shape[0], len(place))
         )
 
@@ -255,7 +260,7 @@ class Tables:
         basis, marginal = self.histogram.basis, self.histogram.marginal(query)
         place = positions(basis, marginal)
         size = size_of(basis, marginal)
-        onto = csr_array(
+        onto = sparse.csr_array(
             (np.ones(len(place), dtype=np.int64), (np.arange(len(place)), place)), shape=(len(place), size)
         )
         return np.asarray((self.counts[self._nodes(level)] @ onto).toarray(), dtype=np.int64)
@@ -357,7 +362,7 @@ def integers(
             made.append(whole)
             _settle_children(plan.spine, parents, whole, settled)
     whole = _joined(made)
-    counts = csr_array(
+    counts = sparse.csr_array(
         (whole.counts, whole.cells, np.concatenate([[0], np.cumsum(whole.lengths)])),
         shape=(len(plan.spine), plan.strategy.histogram.basis.cells),
     )
@@ -485,7 +490,8 @@ class _Descent:
         spine = self._plan.spine
         leaves = bool((spine.first[nodes] == spine.last[nodes]).all())
         known = self._limits.totals.known[nodes]
-        if leaves and len(siblings) == 1 and (known.all() or not known.any()):
+        alike = leaves and len(siblings) == 1 and (known.all() or not known.any())
+        if alike and len(cells) <= MOST_DENSE:
             fitted = self._of_leaves(siblings[0], nodes, cells, counts)
         else:
             fitted = self._of_any(siblings, nodes, cells, counts)

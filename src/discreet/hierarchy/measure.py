@@ -6,24 +6,28 @@ measurements can be drawn again when the next pass needs them, and no more than 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from discreet.errors import mistake
 from discreet.hierarchy.spine import NAMED, Spine
+from discreet.lazy import lazily, njit
 from discreet.maths.cells.keys import derive
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.draws import BitSource, draw_into
 from discreet.maths.noise.thresholds import ThresholdTable, threshold_table
 from discreet.maths.tree.marginals import Blocks, Marginal, positions, precision, size_of
 from discreet.programme.strategy import Strategy
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = lazily("scipy.sparse")
 
 Integers = NDArray[np.int64]
 
@@ -50,6 +54,10 @@ class Siblings:
     nodes: Integers
     kind: int
     values: tuple[NDArray[np.int32], ...]  # query -> (node, cell of the query)
+
+    def chosen(self, which: NDArray[np.bool_]) -> Siblings:
+        """Some of them."""
+        return Siblings(self.nodes[which], self.kind, tuple(values[which] for values in self.values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +138,7 @@ class Drawn:
     """Measurements that are drawn when they are used. Confidential: it has the true counts and the key of the noise."""
 
     plan: Plan
-    counts: csr_array  # (node, cell of the basis) -> true count
+    counts: sparse.csr_array  # (node, cell of the basis) -> true count
     key: bytes
 
     def noisy(self, parent: int) -> list[Siblings]:
@@ -174,7 +182,7 @@ class Stored:
         return self.values[parent]
 
 
-def measure(spine: Spine, leaf_counts: csr_array, strategy: Strategy, key: bytes) -> Drawn:
+def measure(spine: Spine, leaf_counts: sparse.csr_array, strategy: Strategy, key: bytes) -> Drawn:
     """Measure all nodes; ``leaf_counts`` are (area of the last level, cell in row-major order), ``key`` 32 fresh bytes.
 
     One key, one release: the noise of a key that is used again is the same.
@@ -183,7 +191,7 @@ def measure(spine: Spine, leaf_counts: csr_array, strategy: Strategy, key: bytes
     return Drawn(plan, node_counts(spine, leaf_counts, strategy), key)
 
 
-def node_counts(spine: Spine, leaf_counts: csr_array, strategy: Strategy) -> csr_array:
+def node_counts(spine: Spine, leaf_counts: sparse.csr_array, strategy: Strategy) -> sparse.csr_array:
     """The true counts of every node, cells in the order of the basis."""
     histogram = strategy.histogram
     if leaf_counts.shape != (len(spine.leaves), len(histogram.place)):
@@ -200,14 +208,14 @@ def node_counts(spine: Spine, leaf_counts: csr_array, strategy: Strategy) -> csr
         value = f"{len(wrong)} areas have persons in structural zeros, or negative counts: {names}"
         raise mistake("", "counts", value, "correct the records, or declare fewer structural zeros")
     size = (counts.shape[0], histogram.basis.cells)
-    placed = csr_array(
+    placed = sparse.csr_array(
         (np.where(outside, 0, counts.data), np.maximum(histogram.place[counts.indices], 0), counts.indptr),
         shape=size,
     )
     return ancestors(spine) @ placed
 
 
-def ancestors(spine: Spine) -> csr_array:
+def ancestors(spine: Spine) -> sparse.csr_array:
     """(node, area of the last level) -> 1 where the node contains the area."""
     leaves = spine.leaves
     rows, columns = [leaves], [np.arange(len(leaves))]
@@ -218,7 +226,9 @@ def ancestors(spine: Spine) -> csr_array:
         columns.append(at)
         here = spine.parent[here]
     row, column = np.concatenate(rows), np.concatenate(columns)
-    return csr_array((np.ones(len(row), dtype=np.int64), (row, column)), shape=(len(spine), len(leaves)))
+    return sparse.csr_array(
+        (np.ones(len(row), dtype=np.int64), (row, column)), shape=(len(spine), len(leaves))
+    )
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -263,45 +273,22 @@ def _label(strategy: Strategy, kind: Kind) -> str:
     return "+".join(one.level for one in strategy.levels[kind.top : kind.bottom + 1])
 
 
-@dataclass(frozen=True, eq=False)
-class Published:
-    """The noisy counts of one query at one level, ready to publish."""
+def at_level(measurements: Measurements, level: str) -> Iterator[tuple[Integers, Siblings]]:
+    """The areas that are measured at a level with their noisy counts, the children of one parent at a time.
 
-    level: str
-    query: str
-    areas: Integers
-    values: NDArray[np.int32]  # (area, cell of the query)
-    variances: NDArray[np.float64]  # of each area's noise
-
-
-def published(measurements: Measurements, level: str, query: str) -> Published:
-    """Collect the noisy counts of a query from the nodes whose last level this is; bypassed areas have none."""
+    Bypassed areas have none. Areas are in their order, if those of one parent follow each other.
+    """
     plan = measurements.plan
     spine, number = plan.spine, plan.spine.levels.index(level)
-    parents = np.unique(spine.parent[spine.bottom == number])
-    areas, values, variances = [], [], []
     area_of = np.full(len(spine), -1, dtype=np.int64)
     area_of[spine.node_of[number]] = np.arange(len(spine.node_of[number]))
-    for parent in parents.tolist():
+    here = np.flatnonzero(spine.bottom == number)
+    first = np.full(
+        len(spine) + 1, len(spine)
+    )  # parent -> its first area; the last entry is that of the root
+    np.minimum.at(first, spine.parent[here], area_of[here])
+    parents = np.unique(spine.parent[here])
+    for parent in parents[np.argsort(first[parents])].tolist():
         for one in measurements.noisy(parent):
-            kind = plan.kinds[one.kind]
-            if kind.bottom == number and query in kind.queries:
-                at = kind.queries.index(query)
-                areas.append(area_of[one.nodes])
-                values.append(one.values[at])
-                variances.append(np.full(len(one.nodes), kind.variances[at]))
-    if not areas:
-        raise mistake("", f"level {level}", f"query {query} was not measured", _asked(plan, number))
-    order = np.argsort(np.concatenate(areas), kind="stable")
-    return Published(
-        level,
-        query,
-        np.concatenate(areas)[order],
-        np.concatenate(values)[order],
-        np.concatenate(variances)[order],
-    )
-
-
-def _asked(plan: Plan, level: int) -> str:
-    queries: Sequence[str] = [query for kind in plan.kinds if kind.bottom == level for query in kind.queries]
-    return f"choose from {', '.join(dict.fromkeys(queries))}" if queries else "nothing was measured there"
+            if plan.kinds[one.kind].bottom == number:
+                yield area_of[one.nodes], one

@@ -9,19 +9,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.hierarchy.measure import Drawn, Plan, measure, plan_of
-from discreet.hierarchy.spine import spine_of
+from discreet.lazy import lazily
 from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.keys import derive
 from discreet.maths.privacy.accounting import ARITHMETIC, epsilon_of_drawn_rho, rounded_up
 from discreet.maths.privacy.sensitivity import Reach
-from discreet.maths.tree.marginals import size_of
 from discreet.perturb.choose import mechanism as mechanism_by_cell
 from discreet.perturb.mechanism import Certified, Mechanism
 from discreet.perturb.noise import Guarantee, Noise, NoiseBudget
@@ -33,6 +30,17 @@ from discreet.programme.programme import Programme
 from discreet.programme.statistic import Statistics, statistics
 from discreet.programme.variables import Variable
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+    from discreet.hierarchy import measure as measuring
+    from discreet.hierarchy import spine as spines
+    from discreet.maths.tree import marginals
+else:
+    sparse = lazily("scipy.sparse")
+    measuring, spines = lazily("discreet.hierarchy.measure"), lazily("discreet.hierarchy.spine")
+    marginals = lazily("discreet.maths.tree.marginals")
 
 DELTA_DIGITS = 12  # of a certified delta, rounded up
 
@@ -58,8 +66,8 @@ def hierarchical_mechanism(programme: Programme, noise_key: bytes = b"") -> Hier
     widest = Reach(*(max(getattr(one, name) for one in reaches) for name in ("l1", "l2_squared", "largest")))
     parents, codes = rule.area_parents(programme.variables[rule.geography].codelist)
     try:
-        spine = spine_of(rule.levels, parents, codes, rule.bypass)
-        plan = plan_of(spine, replace(rule.strategy, reach=widest))
+        spine = spines.spine_of(rule.levels, parents, codes, rule.bypass)
+        plan = measuring.plan_of(spine, replace(rule.strategy, reach=widest))
     except Mistakes as mistakes:
         raise Mistakes(
             Problem(file, f"noise.strategy, {one.key}", one.value, one.remedy) for one in mistakes.problems
@@ -118,7 +126,7 @@ class HierarchicalMechanism:
 
     rule: PrivateNoise
     hierarchy: HierarchyRule
-    plan: Plan
+    plan: measuring.Plan
     leaf: Cube  # what is counted
     codes: tuple[tuple[str, ...], ...]  # level -> codes of its areas
     key: bytes
@@ -153,12 +161,14 @@ class HierarchicalMechanism:
         """What all noise belongs to, whatever cubes are published: one histogram of one tree."""
         return {hashlib.sha256(self.identity).hexdigest()}
 
-    def drawn(self, counts: csr_array) -> Drawn:
+    def drawn(self, counts: sparse.csr_array) -> measuring.Drawn:
         """The measurements of true counts (smallest area, cell in row-major order)."""
         (name,) = self.identities()
-        return measure(self.plan.spine, counts, self.plan.strategy, derive(self.key, f"hierarchy/{name}"))
+        return measuring.measure(
+            self.plan.spine, counts, self.plan.strategy, derive(self.key, f"hierarchy/{name}")
+        )
 
-    def counts(self, table: ConfidentialTable) -> csr_array:
+    def counts(self, table: ConfidentialTable) -> sparse.csr_array:
         """The counted leaf table as (smallest area, cell in row-major order)."""
         here = np.flatnonzero(counts_of(table.cells))
         cells = here if table.positions is None else table.positions[here]
@@ -169,7 +179,7 @@ class HierarchicalMechanism:
             cell = cell * (size - 1) + along[inner] - 1
         found = counts_of(table.cells[here[inner]]).astype(np.int64)
         width = prod(size - 1 for size in self.leaf.shape[1:])
-        return csr_array((found, (nodes[0][inner] - 1, cell)), shape=(self.leaf.shape[0] - 1, width))
+        return sparse.csr_array((found, (nodes[0][inner] - 1, cell)), shape=(self.leaf.shape[0] - 1, width))
 
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Not one table by itself: all are fitted together."""
@@ -190,7 +200,7 @@ class HierarchicalMechanism:
         times = np.bincount(self.plan.kind_of, minlength=len(self.plan.kinds)).tolist()
         return sum(
             (
-                number * size_of(basis, marginal) * table.total_variation()
+                number * marginals.size_of(basis, marginal) * table.total_variation()
                 for number, kind in zip(times, self.plan.kinds, strict=True)
                 for marginal, table in zip(kind.marginals, kind.tables, strict=True)
             ),

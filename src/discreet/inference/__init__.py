@@ -26,29 +26,50 @@ from discreet.inference.estimates import (
     ratio,
     total,
 )
-from discreet.inference.hierarchy import EstimateResult, estimated
+from discreet.inference.hierarchy import (
+    CombinedResult,
+    EstimatedIndependence,
+    EstimateResult,
+    QuotientResult,
+    estimated,
+    estimated_difference,
+    estimated_independence,
+    estimated_proportion,
+    estimated_ratio,
+    estimated_total,
+)
 from discreet.inference.noise import KnownLaw, noise_by, noise_of, noise_of_law, noise_of_ptable_file
 from discreet.inference.released import ReleasedCube, ReleasedTable, cross_table, released_cube
 from discreet.inference.tables import CrossTable
+from discreet.inference.weighted import WeightedResult, weighted
 
 __all__ = [
     "BinomialResult",
     "CellResult",
+    "CombinedResult",
     "CrossTable",
     "EstimateResult",
+    "EstimatedIndependence",
     "IndependenceResult",
     "KnownLaw",
     "LogLinearResult",
     "Pair",
     "ProportionResult",
+    "QuotientResult",
     "RatioResult",
     "ReleasedCube",
     "ReleasedTable",
     "SumResult",
+    "WeightedResult",
     "binomial",
     "cross_table",
     "difference",
     "estimated",
+    "estimated_difference",
+    "estimated_independence",
+    "estimated_proportion",
+    "estimated_ratio",
+    "estimated_total",
     "independence",
     "independence_of_many",
     "interval",
@@ -61,4 +82,5 @@ __all__ = [
     "ratio",
     "released_cube",
     "total",
+    "weighted",
 ]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from discreet.errors import mistake
 from discreet.inference.noise import KnownLaw
+from discreet.inference.results import Inferred
 from discreet.inference.tables import CrossTable, counts_in, table_in
+from discreet.lazy import lazily
 from discreet.maths.inference.binomial import BinomialFit, binomial_test, checked
 from discreet.maths.inference.intervals import (
     Flat,
@@ -36,25 +36,12 @@ from discreet.maths.inference.simulated import (
     default_tables,
     simulated_tests,
 )
-from discreet.maths.noise.publishing import NO_NOISE
+from discreet.maths.noise.publishing import NO_NOISE, PublishedLaw
 
-
-def _finite(value: Any) -> Any:
-    """The value for JSON, which has no infinity: null instead."""
-    if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-class _Summed:
-    """A result that can be returned as a dictionary."""
-
-    def summary(self) -> dict[str, Any]:
-        """The whole result, ready for JSON; infinite values are null."""
-        found = _finite(asdict(self))  # type: ignore[call-overload]
-        return dict(found)
+if TYPE_CHECKING:
+    from scipy import stats
+else:
+    stats = lazily("scipy.stats")
 
 
 @dataclass(frozen=True)
@@ -66,7 +53,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class IndependenceResult(_Summed):
+class IndependenceResult(Inferred):
     """Tests of independence in a two-way table."""
 
     rows: int
@@ -92,7 +79,7 @@ class IndependenceResult(_Summed):
 
 
 @dataclass(frozen=True)
-class BinomialResult(_Summed):
+class BinomialResult(Inferred):
     """The test of p = p0 from one published count of n."""
 
     n: int
@@ -126,7 +113,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class CellResult(_Summed):
+class CellResult(Inferred):
     """The true count behind a published one."""
 
     published: int
@@ -143,7 +130,7 @@ class CellResult(_Summed):
 
 
 @dataclass(frozen=True)
-class SumResult(_Summed):
+class SumResult(Inferred):
     """A total or a difference."""
 
     published: int
@@ -161,7 +148,7 @@ class SumResult(_Summed):
 
 
 @dataclass(frozen=True)
-class RatioResult(_Summed):
+class RatioResult(Inferred):
     """A ratio of two counts; an infinite limit is null in the summary."""
 
     published: float | None
@@ -178,7 +165,7 @@ class RatioResult(_Summed):
 
 
 @dataclass(frozen=True)
-class ProportionResult(_Summed):
+class ProportionResult(Inferred):
     """The share of a part in a whole, both published with noise."""
 
     published: float | None
@@ -206,7 +193,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class LogLinearResult(_Summed):
+class LogLinearResult(Inferred):
     """A fitted log-linear model; the deviance tests it against the saturated one."""
 
     terms: tuple[str, ...]
@@ -242,10 +229,25 @@ ASSUMPTIONS = {
 }
 
 
+def _law(noise: KnownLaw) -> PublishedLaw:
+    """The law of published counts; what else a notebook may take for noise is refused."""
+    if not isinstance(noise, KnownLaw):
+        remedy = "give Table.noise(), inference.noise_of(release) or inference.noise_by(..)"
+        raise mistake("", "noise", f"an object of type {type(noise).__name__}", remedy)
+    return noise.counts
+
+
 def interval(published: Any, noise: KnownLaw, level: float = 0.95, prior: Prior = Flat()) -> CellResult:
-    """The true count behind one published count."""
+    """The true count behind one published count.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_by("geometric", epsilon=1)
+    >>> found = ds.inference.interval(12, noise)
+    >>> found.interval.low < 12 < found.interval.high
+    True
+    """
     count = _single(published)
-    found = infer_cell(noise.counts, count, level, prior)
+    found = infer_cell(_law(noise), count, level, prior)
     exact, credible = _range(found.exact), _range(found.credible)
     sentence = (
         f"Published {count}: the true count lies between {exact.low} and {exact.high} with at least {level:.0%} "
@@ -261,9 +263,16 @@ def interval(published: Any, noise: KnownLaw, level: float = 0.95, prior: Prior 
 def difference(
     first: Any, second: Any, noise: KnownLaw, level: float = 0.95, prior: Prior | None = None
 ) -> SumResult:
-    """The difference of two true counts of different groups, whose noise is independent."""
+    """The difference of two true counts of different groups, whose noise is independent.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_by("geometric", epsilon=1)
+    >>> found = ds.inference.difference(40, 12, noise)
+    >>> found.published, found.interval.low > 0
+    (28, True)
+    """
     pair = [_single(first), _single(second)]
-    found = infer_sum(noise.counts, pair, [1, -1], level, prior)
+    found = infer_sum(_law(noise), pair, [1, -1], level, prior)
     return _sum_result("difference", found, noise, prior, pair)
 
 
@@ -278,16 +287,28 @@ def total(
     """The true total of cells with independent noise; a total ``published`` with its own noise helps.
 
     A group that is in several of the cells has the same noise there: give it once, with its number as weight.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_by("geometric", epsilon=1)
+    >>> ds.inference.total([3, 8, 12], noise).published
+    23
     """
     counts = counts_in(cells, "cells").ravel().tolist()
     factors = [1] * len(counts) if weights is None else counts_in(weights, "weights").ravel().tolist()
-    found = infer_sum(noise.counts, counts, factors, level, prior, published)
+    found = infer_sum(_law(noise), counts, factors, level, prior, published)
     return _sum_result("total", found, noise, prior, counts)
 
 
 def ratio(count: Any, base: Any, noise: KnownLaw, level: float = 0.95, prior: Prior = Flat()) -> RatioResult:
-    """The ratio of two true counts of different groups."""
-    found = infer_ratio(noise.counts, _single(count), _single(base), level, prior)
+    """The ratio of two true counts of different groups.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_by("geometric", epsilon=1)
+    >>> found = ds.inference.ratio(40, 80, noise)
+    >>> found.low < 0.5 < found.high
+    True
+    """
+    found = infer_ratio(_law(noise), _single(count), _single(base), level, prior)
     upper = f"{found.high:.4g}" if np.isfinite(found.high) else "any larger value, for the base may be empty"
     sentence = (
         f"The true ratio lies between {found.low:.4g} and {upper} with probability {level:.0%}; its median is "
@@ -312,9 +333,15 @@ def proportion(
     """The share of a part in a whole that contains it, both published with noise; no prior is needed.
 
     ``whole_noise``: the noise of the whole, where it has another law.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_by("geometric", epsilon=1)
+    >>> found = ds.inference.proportion(40, 80, noise)
+    >>> found.low < 0.5 < found.high
+    True
     """
     x, y, of_whole = _single(part), _single(whole), whole_noise or noise
-    found = infer_proportion(noise.counts, of_whole.counts, x, y, level)
+    found = infer_proportion(_law(noise), _law(of_whole), x, y, level)
     low, estimate, high = _told_apart(found.low, found.estimate, found.high)
     sentence = (
         f"Published {x} of {y}: the true proportion lies between {low} and {high} with about "
@@ -416,6 +443,12 @@ def independence(
     p-value is that of ``simulations`` tables drawn under independence (by default 999, fewer for large tables); with 0
     it is that of the chi-square law. ``structural``: true for cells that must be empty by definition, which are no
     observations. Rows and columns that are empty are left out, as without noise.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_by("geometric", epsilon=1)
+    >>> found = ds.inference.independence([[30, 10], [10, 30]], noise, simulations=0)
+    >>> found.sentence.startswith("The counts contradict")
+    True
     """
     counts = counts_in(table)
     impossible = _structural(table, structural, counts)
@@ -435,7 +468,7 @@ def independence(
     if not (tables == 0 or 19 <= tables <= LARGEST_SIMULATIONS):
         raise mistake("", "simulations", str(tables), f"give 19 to {LARGEST_SIMULATIONS}, or 0 for none")
     rng = np.random.default_rng(seed)
-    found = simulated_tests(counts, noise.counts, known, tables, rng, impossible)
+    found = simulated_tests(counts, _law(noise), known, tables, rng, impossible)
     return _independence(found, known, counts, noise)
 
 
@@ -459,7 +492,14 @@ def _structural(table: Any, given: Any, counts: NDArray[np.int64]) -> NDArray[np
 def independence_of_many(
     tables: Any, noise: KnownLaw, *, simulations: int | None = None, seed: int = 0
 ) -> list[IndependenceResult]:
-    """Test many tables of one shape: (table, row, column) -> count; simulations = 0 is much faster."""
+    """Test many tables of one shape: (table, row, column) -> count; simulations = 0 is much faster.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_by("geometric", epsilon=1)
+    >>> tables = [[[30, 10], [10, 30]], [[20, 20], [20, 20]]]
+    >>> len(ds.inference.independence_of_many(tables, noise, simulations=0))
+    2
+    """
     counts = counts_in(tables, "tables")
     if counts.ndim != 3:
         raise mistake(
@@ -514,7 +554,7 @@ def _independence(
         settled=bool(tests.settled[0]),
         noise=noise.name,
         assumption=assumption,
-        sentence=_verdict("rows and columns are independent", test.p_value, naive),
+        sentence=_verdict("rows and columns are independent", test.p_value, naive, found.tables),
         caveats=tuple(caveats),
     )
 
@@ -523,9 +563,11 @@ def _number(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _verdict(claim: str, aware: float, naive: float) -> str:
-    """Both p-values and what they mean together."""
-    both = f"p = {aware:.3g} with the noise allowed for, {naive:.3g} without"
+def _verdict(claim: str, aware: float, naive: float, simulated: int = 0) -> str:
+    """Both p-values and what they mean together; no p-value by simulated tables is below one in all of them."""
+    is_least = simulated > 0 and aware * (simulated + 1) < 1.5
+    least = f", the least that {simulated:,} simulated tables can show;" if is_least else ","
+    both = f"p = {aware:.3g} with the noise allowed for{least} {naive:.3g} without"
     if aware > SIGNIFICANCE >= naive:
         return f"The counts do not contradict that {claim}; the apparent deviation is explained by the noise ({both})."
     if aware > SIGNIFICANCE:
@@ -536,23 +578,29 @@ def _verdict(claim: str, aware: float, naive: float) -> str:
 def binomial(
     published: Any, n: int, p0: float, noise: KnownLaw, level: float = 0.95, against: float | None = None
 ) -> BinomialResult:
-    """Test whether a published count of n has probability p0; ``against`` adds the power at another probability."""
+    """Test whether a published count of n has probability p0; ``against`` adds the power at another probability.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_by("geometric", epsilon=1)
+    >>> ds.inference.binomial(52, 100, 0.5, noise).sentence.startswith("The counts do not contradict")
+    True
+    """
     count = int(counts_in(published, "x").ravel()[0])
     checked(n, p0)
     checked_level(level)
     if against is not None:
         checked(n, against)
-    fitted, test = BinomialFit(n, count, noise.counts), binomial_test(n, p0, noise.counts)
-    statistic, limit = fitted.statistic(p0), float(chi2.ppf(1 - SIGNIFICANCE, 1))
+    fitted, test = BinomialFit(n, count, _law(noise)), binomial_test(n, p0, _law(noise))
+    statistic, limit = fitted.statistic(p0), float(stats.chi2.ppf(1 - SIGNIFICANCE, 1))
     bounded = min(max(count, 0), n)
     plain = BinomialFit(n, bounded, NO_NOISE)
     p_value, naive = test.p_value(statistic), binomial_test(n, p0, NO_NOISE).p_value(plain.statistic(p0))
     low, high = fitted.interval(level)
     there = min(max(fitted.estimate, 0.5 / n), 1 - 0.5 / n)
-    coverage = 1 - binomial_test(n, there, noise.counts).size(float(chi2.ppf(level, 1)))
+    coverage = 1 - binomial_test(n, there, _law(noise)).size(float(stats.chi2.ppf(level, 1)))
     return BinomialResult(
         n, count, p0, fitted.estimate, low, high, level, coverage, statistic, p_value,
-        float(chi2.sf(statistic, 1)), naive, bounded / n, test.size(limit),
+        float(stats.chi2.sf(statistic, 1)), naive, bounded / n, test.size(limit),
         None if against is None else test.power(against, limit), noise.name,
         f"the stated noise, n known exactly, records independent; the p-value is exact; the interval is by the "
         f"chi-square law and contains a probability of {there:.4g} in {coverage:.1%} of cases (enumerated)",
@@ -573,6 +621,12 @@ def loglinear(
 
     ``structural``: true for cells that must be empty by definition. Empty categories and the cells of empty margins of
     the model's terms are left out, as without noise.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_by("geometric", epsilon=1)
+    >>> found = ds.inference.loglinear([[30, 10], [10, 30]], ["sex*lms"], noise, axes=["sex", "lms"])
+    >>> len(found.effects) > 0
+    True
     """
     named = table_in(table, axes)
     impossible = _structural(table, structural, named.counts)
@@ -585,7 +639,7 @@ def loglinear(
     left, impossible, empty = _without_empty(named, impossible, noise)
     model = design(left.counts.shape, left.labels, left.axes, terms)
     cells = left.counts.ravel()
-    aware = fit(cells, model, noise.counts, impossible.ravel())
+    aware = fit(cells, model, _law(noise), impossible.ravel())
     naive = fit(np.maximum(cells, 0), model, NO_NOISE, impossible.ravel())
     caveats = list(noise.caveats_for(cells))
     if empty:
@@ -618,7 +672,7 @@ def _without_empty(
 ) -> tuple[CrossTable, NDArray[np.bool_], list[str]]:
     """The categories that are not empty, so that the first of them is the reference, and the names of the others."""
     impossible = np.zeros(table.counts.shape, dtype=np.bool_) if structural is None else structural
-    occupied = ~impossible & filled(np.where(impossible, 0, table.counts), noise.counts)
+    occupied = ~impossible & filled(np.where(impossible, 0, table.counts), _law(noise))
     places, empty = [], []
     for axis, (name, labels) in enumerate(zip(table.axes, table.labels, strict=True)):
         here = occupied.any(axis=tuple(k for k in range(occupied.ndim) if k != axis))

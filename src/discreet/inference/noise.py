@@ -20,7 +20,7 @@ from discreet.maths.noise.named import NoiseParameters, named_law
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.noise.publishing import UNCHANGED, Negatives, PublishedLaw, Publishing, written_law
 from discreet.perturb.noise import ADJUSTED, NO_LAW, Noise
-from discreet.release.reader import Release, open_release
+from discreet.release.reader import AnyRelease, opened_release
 
 ASSUMED_BOUND = 10  # where a release publishes the variance and no bound
 ZEROS = (
@@ -53,9 +53,19 @@ class KnownLaw:
         return (*self.caveats, ZEROS) if clipped else self.caveats
 
 
-def noise_of(release: str | Path | Release, cross_tabulation: str | None = None) -> KnownLaw:
-    """The noise that a release publishes; where laws differ, that of a cross-tabulation such as ``persons///SEX:1``."""
-    opened = release if isinstance(release, Release) else open_release(release)
+def noise_of(release: AnyRelease, cross_tabulation: str | None = None) -> KnownLaw:
+    """The noise that a release publishes; where laws differ, that of a cross-tabulation such as ``persons///SEX:1``.
+
+    >>> import discreet as ds
+    >>> persons = {"pid": range(90), "sex": ["F", "M", "F"] * 30, "lms": ["S", "M"] * 45}
+    >>> census = ds.Population(persons=persons, person_id="pid")
+    >>> cubes, noise = [ds.Cube("sex", "lms")], ds.CellKey(V=2, D=5)
+    >>> release = ds.protect(census, cubes, noise, secret=ds.Secret.new(), disclose="law")
+    >>> noise = ds.inference.noise_of(release)
+    >>> ds.inference.interval(release["sex_lms"].value(sex="F"), noise).interval.level >= 0.95
+    True
+    """
+    opened = opened_release(release)
     noise, folder = opened.noise, str(opened.folder)
     caveats = (SWAPPED,) if opened.manifest.swapped else ()
     if noise.law is None:
@@ -74,6 +84,11 @@ def noise_by(
     """A law by its name, as ``noise_by("laplace", epsilon=0.5, bound=7)``; the rest describes post-processing.
 
     ``negatives``: "keep", or "zero" where negative counts are published as zero.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_by("laplace", epsilon=0.5, bound=7)
+    >>> ds.inference.interval(12, noise).interval.high
+    17
     """
     wanted = _parameters(kind, parameters)
     law = named_law(wanted)
@@ -98,7 +113,13 @@ def _parameters(kind: str, given: Mapping[str, object]) -> NoiseParameters:
 
 
 def noise_of_ptable_file(path: str | Path) -> KnownLaw:
-    """The noise of the cell key method with a p-table from a file, in any of the known formats."""
+    """The noise of the cell key method with a p-table from a file, in any of the known formats.
+
+    >>> import discreet as ds
+    >>> path = ds.write_ptable(ds.ptable(V=2, D=5), getfixture("tmp_path") / "ptable.csv")
+    >>> ds.inference.noise_of_ptable_file(path).name
+    'the cell key method with ptable.csv'
+    """
     law = PTableLaw(read_ptable(Path(path)).law())
     return KnownLaw(PublishedLaw(law), f"the cell key method with {Path(path).name}")
 
@@ -108,7 +129,13 @@ def noise_of_law(
     published: Publishing = UNCHANGED,
     keeps_zeros: bool = False,
 ) -> KnownLaw:
-    """A law of the library, or rows change -> probability for true counts 0, 1, ..; the last serves all larger ones."""
+    """A law of the library, or rows change -> probability for true counts 0, 1, ..; the last serves all larger ones.
+
+    >>> import discreet as ds
+    >>> noise = ds.inference.noise_of_law([{0: 1.0}, {-1: 0.5, 1: 0.5}])
+    >>> ds.inference.interval(4, noise).interval.high
+    5
+    """
     noise = written_law(law) if isinstance(law, Sequence) else law
     return KnownLaw(PublishedLaw(noise, published, keeps_zeros), "a given law")
 
@@ -131,7 +158,10 @@ def _chosen(known: Noise, cross_tabulation: str | None, folder: str) -> Law:
 def _assumed(known: Noise, folder: str, caveats: tuple[str, ...]) -> KnownLaw:
     """The maximum-entropy p-table of the published variance, where the law is not published."""
     if known.hierarchy is not None:
-        remedy = "use its estimates: `discreet infer estimate`, or discreet.inference.hierarchy.estimated"
+        remedy = (
+            "use its estimates: `discreet infer interval`, difference, total, ratio, proportion or independence of a "
+            "cube of the release (in Python: inference.estimated, estimated_difference and so on)"
+        )
         raise mistake(folder, "noise", "the counts were fitted to noisy marginals", remedy)
     if known.adjusted:
         raise mistake(folder, "noise", ADJUSTED, NO_LAW)

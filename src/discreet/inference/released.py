@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +21,12 @@ from discreet.programme.codelist import TOTAL, Breakdown, Code, Codelist, breakd
 from discreet.programme.cube import Levels, Signature, cross_named, crossed
 from discreet.programme.filter import Comparison, Filter, Junction, Term, alternatives, parse_filter
 from discreet.release.manifest import AxisEntry, CubeEntry
-from discreet.release.reader import Release, open_release
+from discreet.release.reader import AnyRelease, Release, opened_cube
 
 LARGEST_TABLE = 10**7
 COUNTS_ONLY = (
-    "`discreet infer weighted` gives the error by the noise; tests and models need a cube without weight"
+    "`discreet infer weighted` (inference.weighted) gives the error by the noise; tests and models need a cube without "
+    "weight"
 )
 ONLY_AND = 'name codes of each variable, joined by and: GEO == "AT1" and SEX in ("1", "2")'
 
@@ -94,6 +94,13 @@ class ReleasedCube:
         ``where`` is a filter on codes: it chooses the code of an axis that is not crossed (else its total), and which
         codes of a crossed one are in the table.
         """
+        codes, crossed_axes = self.crossed_codes(axes, where)
+        return self._read(self._axes(where), codes, crossed_axes)
+
+    def crossed_codes(
+        self, axes: Sequence[str], where: str = ""
+    ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+        """The codes of every axis of such a table, one of those that are not crossed; and the crossed variables."""
         found = self._axes(where)
         wanted = [self._named(name) for name in axes]
         if len({variable for variable, _ in wanted}) != len(wanted) or not wanted:
@@ -110,7 +117,7 @@ class ReleasedCube:
                 )
         for variable, axis in found.items():
             codes.setdefault(variable, (self._one(axis),))
-        return self._read(found, codes, [variable for variable, _ in wanted])
+        return codes, [variable for variable, _ in wanted]
 
     def codes(self, where: str = "") -> dict[str, str]:
         """One cell as a code of each axis: that which the filter chooses, the total of the others."""
@@ -316,17 +323,50 @@ def _certain(
     return np.broadcast_to(np.array(passes).reshape(shape), [len(some) for some in codes.values()])
 
 
-def released_cube(release: str | Path | Release, cube: str) -> ReleasedCube:
-    """A cube of a release by its id; a wrong one lists those that exist."""
-    opened = release if isinstance(release, Release) else open_release(release)
-    return ReleasedCube(opened, opened.cube(cube))
+def released_cube(release: AnyRelease, cube: str | None = None) -> ReleasedCube:
+    """A cube of a release by its id, which a table and a release of one cube need not name.
+
+    >>> import discreet as ds
+    >>> persons = {"pid": range(90), "sex": ["F", "M", "F"] * 30, "lms": ["S", "M"] * 45}
+    >>> census = ds.Population(persons=persons, person_id="pid")
+    >>> cubes, noise = [ds.Cube("sex", "lms")], ds.CellKey(V=2, D=5)
+    >>> release = ds.protect(census, cubes, noise, secret=ds.Secret.new(), disclose="law")
+    >>> ds.inference.released_cube(release, "sex_lms").table(["sex"]).table.axes
+    ('sex',)
+    """
+    return ReleasedCube(*opened_cube(release, cube))
 
 
-def cross_table(
-    release: str | Path | Release, cube: str, axes: Sequence[str], where: str | Mapping[str, str] = ""
-) -> CrossTable:
-    """Some axes of a cube by their finest codes; the others at their total, or at the code that ``where`` names."""
-    text = (
-        where if isinstance(where, str) else " and ".join(f"{v} == {json.dumps(c)}" for v, c in where.items())
+Where = str | Mapping[str, str | Sequence[str]]  # a filter on codes, or one or more codes of some variables
+
+
+def filter_text(where: Where) -> str:
+    """The filter as text: ``{"SEX": "F"}`` is ``SEX == "F"``, ``{"SEX": ["F", "M"]}`` is ``SEX in ("F", "M")``."""
+    if isinstance(where, str):
+        return where
+    return " and ".join(
+        f"{variable} == {_quoted(variable, codes)}"
+        if isinstance(codes, str) or not isinstance(codes, Sequence)
+        else f"{variable} in ({', '.join(_quoted(variable, code) for code in codes)})"
+        for variable, codes in where.items()
     )
-    return released_cube(release, cube).table(axes, text).table
+
+
+def _quoted(variable: str, code: object) -> str:
+    if not isinstance(code, str):
+        raise mistake("where", variable, repr(code), f'give a code as text, such as "{code}", or a list')
+    return json.dumps(code, ensure_ascii=False)
+
+
+def cross_table(release: AnyRelease, cube: str | None, axes: Sequence[str], where: Where = "") -> CrossTable:
+    """Some axes of a cube by their finest codes; the others at their total, or at the code that ``where`` names.
+
+    >>> import discreet as ds
+    >>> persons = {"pid": range(90), "sex": ["F", "M", "F"] * 30, "lms": ["S", "M"] * 45}
+    >>> census = ds.Population(persons=persons, person_id="pid")
+    >>> cubes, noise = [ds.Cube("sex", "lms")], ds.CellKey(V=2, D=5)
+    >>> release = ds.protect(census, cubes, noise, secret=ds.Secret.new(), disclose="law")
+    >>> ds.inference.cross_table(release, "sex_lms", ["sex", "lms"]).counts.shape
+    (2, 2)
+    """
+    return released_cube(release, cube).table(axes, filter_text(where)).table

@@ -6,21 +6,20 @@ the survey (replicate weights, for instance) and adds to this one, since the noi
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from discreet.errors import mistake
 from discreet.inference.noise import SWAPPED, noise_of
-from discreet.inference.released import released_cube
+from discreet.inference.released import Where, filter_text, released_cube
+from discreet.inference.results import Inferred
 from discreet.maths.inference.intervals import checked_level
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import TOTAL
-from discreet.release.reader import Release, open_release
+from discreet.release.reader import AnyRelease, Release
 
 SAMPLING = (
     "the error of the sample is not included: add its variance to the square of this standard error, as noise and "
@@ -33,7 +32,7 @@ AT_MOST = (
 
 
 @dataclass(frozen=True)
-class WeightedResult:
+class WeightedResult(Inferred):
     """One cell: the published sum of weights, the standard error by the noise, and an interval for the true sum."""
 
     cube: str
@@ -48,15 +47,11 @@ class WeightedResult:
     sentence: str
     caveats: tuple[str, ...] = ()
 
-    def summary(self) -> dict[str, Any]:
-        """The whole result, ready for JSON."""
-        return asdict(self)
-
 
 def weighted(
-    release: str | Path | Release,
-    cube: str,
-    where: str = "",
+    release: AnyRelease,
+    cube: str | None = None,
+    where: Where = "",
     largest: float | None = None,
     level: float = 0.95,
 ) -> WeightedResult:
@@ -65,12 +60,21 @@ def weighted(
     With a guarantee the noise is a whole number of units, and its variance is known. Under the cell key method a sum
     has a variance of at most V s^2 + (a s)^2 / 3, where s is the largest weight of the cell, which only the survey's
     documentation can give (``largest``), and a the published reach of its own noise.
+
+    >>> import discreet as ds
+    >>> persons = {"pid": range(90), "sex": ["F", "M", "F"] * 30, "w": [2.0] * 90}
+    >>> census = ds.Population(persons=persons, person_id="pid", weights=["w"])
+    >>> cube = ds.Cube("sex", weight="w", id="weighted")
+    >>> release = ds.protect(census, [cube], ds.CellKey(V=2, D=5), secret=ds.Secret.new(), disclose="law")
+    >>> ds.inference.weighted(release, "weighted", largest=2.0).cube
+    'weighted'
     """
-    opened = release if isinstance(release, Release) else open_release(release)
     checked_level(level)
-    found = released_cube(opened, cube)
+    found, where = released_cube(release, cube), filter_text(where)
+    opened, cube = found.release, found.entry.id
     if not found.entry.weight:
-        raise mistake(opened.folder, f"cube {cube}", "has counts", "use `discreet infer interval`")
+        remedy = "use `discreet infer interval` (in Python: Table.interval or inference.interval)"
+        raise mistake(opened.folder, f"cube {cube}", "has counts", remedy)
     value, name = found.sum_of_weights(where)
     noise = opened.noise
     if noise.weights is not None:
@@ -105,8 +109,10 @@ def weighted(
 def _scaled(noise: Noise, release: Release, largest: float | None) -> float:
     """The largest standard error under the cell key method."""
     if largest is None or not largest > 0:
-        remedy = "give the largest weight of the survey, from its documentation: the noise is scaled by it"
-        raise mistake("", "--largest-weight", "missing" if largest is None else f"{largest:g}", remedy)
+        remedy = (
+            "give that of the survey, from its documentation (--largest-weight): the noise is scaled by it"
+        )
+        raise mistake("", "largest weight", "missing" if largest is None else f"{largest:g}", remedy)
     own = 0.0 if noise.weighted is None else noise.weighted.reach
     if noise.variance is None or own is None:
         remedy = "ask the office for the variance; without it the noise is unknown"

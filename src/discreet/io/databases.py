@@ -14,16 +14,15 @@ from functools import partial
 from glob import has_magic
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import adbc_driver_manager
-import duckdb
 import pyarrow as pa
 
 from discreet.errors import Mistakes, mistake
 from discreet.io.files import BATCH, Records, open_files
 from discreet.io.memory import open_memory
+from discreet.lazy import lazily
 from discreet.programme.sources import (
     ClusterSource,
     DatabaseSource,
@@ -34,13 +33,14 @@ from discreet.programme.sources import (
     without_user,
 )
 
+if TYPE_CHECKING:
+    import adbc_driver_manager
+    import duckdb
+else:
+    adbc_driver_manager, duckdb = lazily("adbc_driver_manager"), lazily("duckdb")
+
+
 _BATCH_ROWS = "adbc.sqlite.query.batch_rows"
-_ANSWER = (duckdb.Error, adbc_driver_manager.Error)
-_BROKEN = (
-    *_ANSWER,
-    pa.ArrowException,
-    OSError,
-)  # an Arrow stream wraps the errors of its database
 _USER = re.compile(r'\b(user|role) "[^"]*"')
 
 _CLOSED: dict[str, str | bool | int | float | list[str]] = {
@@ -216,6 +216,11 @@ def _open_sql(connect: Connect, relation: str, name: str, key: str) -> Records:
     return Records(name, schema, read)
 
 
+def _answers() -> tuple[type[Exception], ...]:
+    """What databases raise."""
+    return duckdb.Error, adbc_driver_manager.Error
+
+
 def _run(connect: Connect, sql: str, name: str, key: str) -> Generator[Any, None, None]:
     """Yield the schema of the result, then its batches."""
     try:
@@ -223,7 +228,7 @@ def _run(connect: Connect, sql: str, name: str, key: str) -> Generator[Any, None
             reader = run(sql)
             yield reader.schema
             yield from _streamed(reader, name, key)
-    except _ANSWER as error:
+    except _answers() as error:
         raise _refused(error, name, key) from None
 
 
@@ -231,7 +236,7 @@ def _streamed(reader: pa.RecordBatchReader, name: str, key: str) -> Iterator[pa.
     """Yield the batches; error messages from here on may quote records, so they are not repeated."""
     try:
         yield from reader
-    except _BROKEN:
+    except (*_answers(), pa.ArrowException, OSError):  # an Arrow stream wraps the errors of its database
         remedy = "check that the server is up and that the query completes there"
         raise mistake(name, key, "the database failed while records were read", remedy) from None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -17,11 +17,11 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from discreet.errors import Mistakes, mistake
-from discreet.io.csv_form import CsvForm, csv_form
+from discreet.io.csv_form import LATIN, UTF8, CsvForm, csv_form
+from discreet.io.csv_parts import FileRange, record_starts
 from discreet.programme.sources import Dialect, FileFormat, FileSource
 
-BATCH = 1 << 20  # records per batch: large enough for order to pay, small enough to stream
-FEW = 1 << 18  # where all columns are read at once
+BATCH = 1 << 18  # records at a time: enough for order to pay, few enough to stay near the processor
 Reader = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
 
 
@@ -33,7 +33,6 @@ class Records:
     schema: pa.Schema
     read: Reader
     forms: tuple[CsvForm, ...] = ()  # of CSV files
-    read_few: Reader | None = None  # the same in smaller batches, where these take less memory
     paths: tuple[Path, ...] = ()  # of CSV files
     root: Path | None = None  # of Parquet files: folders NAME=VALUE below it are columns
 
@@ -51,10 +50,10 @@ class Records:
         return self.read(plain, coded)
 
     def small_batches(self, plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The same with at most ``FEW`` records at a time."""
-        for batch in (self.read_few or self.read)(plain, coded):
-            for start in range(0, batch.num_rows, FEW):
-                yield batch.slice(start, FEW)
+        """The same with at most ``BATCH`` records at a time, whatever the source hands over."""
+        for batch in self.read(plain, coded):
+            for start in range(0, batch.num_rows, BATCH):
+                yield batch.slice(start, BATCH)
 
 
 _CSV_BLOCK = 64 << 20
@@ -78,28 +77,41 @@ def open_files(source: FileSource, key: str) -> Records:
 
 @dataclass(frozen=True)
 class FilePart:
-    """A part of a file that can be read by itself: some row groups of a Parquet file, or a whole CSV file."""
+    """A part of a file that can be read by itself: some row groups of a Parquet file, or some bytes of a CSV file."""
 
     path: Path
-    first: int  # row group
-    last: int  # the row group after it
+    first: int  # row group, or byte at which a record begins
+    last: int  # the one after it
     size: int  # bytes
+    is_whole: bool = False  # a whole CSV file
 
 
 def file_parts(source: FileSource, key: str) -> Iterator[FilePart]:
     """The parts of the files of a source, in the order of their records; only the ends of Parquet files are read."""
     for path in source.paths():
         if source.format is FileFormat.CSV:
-            yield FilePart(path, 0, 1, path.stat().st_size)
+            size = path.stat().st_size
+            yield FilePart(path, 0, size, size, is_whole=True)
             continue
         try:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path.absolute()) as file:
                 sizes = [
                     file.metadata.row_group(k).total_byte_size for k in range(file.metadata.num_row_groups)
                 ]
         except _BROKEN:
             raise _damaged(path, key) from None
         yield from (FilePart(path, k, k + 1, size) for k, size in enumerate(sizes))
+
+
+def divided_csv(part: FilePart, form: CsvForm, most: int) -> list[FilePart]:
+    """The parts of a CSV file, of at most about ``most`` bytes where records begin; the whole file is read."""
+    try:
+        edges = [0, *record_starts(part.path, form, most), part.size]
+    except OSError as error:
+        raise _unreadable(part.path, "", error) from None
+    if len(edges) == 2:
+        return [part]
+    return [FilePart(part.path, first, last, last - first) for first, last in pairwise(edges)]
 
 
 def open_parts(whole: Records, parts: Sequence[FilePart], key: str) -> Records:
@@ -109,15 +121,15 @@ def open_parts(whole: Records, parts: Sequence[FilePart], key: str) -> Records:
         wanted = list(dict.fromkeys((*plain, *coded)))
         for part in parts:
             if whole.forms:
-                yield from _read_csv(part.path, whole.form_of(part.path), plain, coded, key)
+                yield from _read_csv_part(part, whole.form_of(part.path), plain, coded, key)
                 continue
             schema = _parquet_schema(part.path, whole.root, key)
             _require_one_type(part.path, schema, whole.schema, plain, key)
-            texts = [name for name in coded if _is_text(schema.field(name).type)]
+            texts = _texts(schema, coded)
             groups = range(part.first, part.last)
             yield from _read_parquet(part.path, whole.root, wanted, texts, key, groups)
 
-    return replace(whole, read=read, read_few=None)
+    return replace(whole, read=read)
 
 
 def digest_files(paths: Sequence[Path], key: bytes) -> str:
@@ -148,7 +160,7 @@ def _open_parquet(paths: Sequence[Path], root: Path, key: str) -> Records:
     schemas = [_parquet_schema(path, root, key) for path in paths]
     _require_one_form(paths, [schema.names for schema in schemas], key)
 
-    def read(plain: Sequence[str], coded: Sequence[str], rows: int = BATCH) -> Iterator[pa.RecordBatch]:
+    def read(plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = list(dict.fromkeys((*plain, *coded)))
         for path, schema in zip(paths, schemas, strict=True):
             _require_one_type(path, schema, schemas[0], plain, key)
@@ -157,21 +169,20 @@ def _open_parquet(paths: Sequence[Path], root: Path, key: str) -> Records:
                 path,
                 root,
                 wanted,
-                [name for name in coded if _is_text(schema.field(name).type)],
+                _texts(schema, coded),
                 key,
-                rows=rows,
             )
             for path, schema in zip(paths, schemas, strict=True)
         )
 
-    return Records(_name_of(paths), schemas[0], read, read_few=partial(read, rows=FEW), root=root)
+    return Records(_name_of(paths), schemas[0], read, root=root)
 
 
 def _parquet_schema(path: Path, root: Path | None, key: str) -> pa.Schema:
     """The columns of a file, and those that its folders name."""
     _require_readable(path, key)
     try:
-        schema = pq.read_schema(path)
+        schema = pq.read_schema(path.absolute())  # a relative one such as census:2021 is taken for an address
     except _BROKEN:
         raise mistake(
             path, key, "not a Parquet file", "give a Parquet file, or a CSV file with the extension .csv"
@@ -202,6 +213,19 @@ def _require_one_type(
         if kind != usual and "null" not in (kind, usual):
             value = f"column {name!r} has the type {kind}, and {usual} in the first file"
             raise mistake(path, key, value, "write all files with one schema")
+
+
+def _texts(schema: pa.Schema, coded: Sequence[str]) -> list[str]:
+    """The columns of codes that are text, which Arrow is told to read as dictionaries.
+
+    A file may state that they are, with indices of some width: without being told, Arrow would check and convert each.
+    """
+    kinds = {name: schema.field(name).type for name in coded}
+    return [
+        name
+        for name, kind in kinds.items()
+        if _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
+    ]
 
 
 def _kind(kind: pa.DataType) -> str:
@@ -239,16 +263,16 @@ def _read_parquet(
     texts: list[str],
     key: str,
     row_groups: Iterable[int] | None = None,
-    rows: int = BATCH,
 ) -> Iterator[pa.RecordBatch]:
     groups = None if row_groups is None else list(row_groups)
     folders = {name: value for name, value in _partition(path, root).items() if name in columns}
     try:
-        with pq.ParquetFile(path, read_dictionary=[name for name in texts if name not in folders]) as file:
+        read_dictionary = [name for name in texts if name not in folders]
+        with pq.ParquetFile(path.absolute(), read_dictionary=read_dictionary) as file:
             own = set(file.schema_arrow.names)
             named = {name: value for name, value in folders.items() if name not in own}
             read = [name for name in columns if name not in named]
-            for batch in file.iter_batches(batch_size=rows, columns=read, row_groups=groups):
+            for batch in file.iter_batches(batch_size=BATCH, columns=read, row_groups=groups):
                 yield _with_columns(batch, named, texts) if named else batch
     except _BROKEN:
         raise _damaged(path, key) from None
@@ -313,9 +337,13 @@ def _transcoded(form: CsvForm, block: int, *, threads: bool = True) -> pa_csv.Re
 def _parsed(form: CsvForm, found: list[pa_csv.InvalidRow] | None = None) -> pa_csv.ParseOptions:
     """How to parse a file; the first line with another number of fields is put into ``found``."""
 
+    if (
+        found is None
+    ):  # pyarrow decodes such a line for a handler, and complains of wrong bytes on standard error
+        return pa_csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True)
+
     def note(row: pa_csv.InvalidRow) -> str:
-        if found is not None:
-            found.append(row)
+        found.append(row)
         return "error"
 
     return pa_csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True, invalid_row_handler=note)
@@ -324,13 +352,40 @@ def _parsed(form: CsvForm, found: list[pa_csv.InvalidRow] | None = None) -> pa_c
 def _read_csv(
     path: Path, form: CsvForm, plain: Sequence[str], coded: Sequence[str], key: str
 ) -> Iterator[pa.RecordBatch]:
+    options = _transcoded(form, _CSV_BLOCK)
+    yield from _streamed_csv(path, path, options, form, plain, coded, key)
+
+
+def _read_csv_part(
+    part: FilePart, form: CsvForm, plain: Sequence[str], coded: Sequence[str], key: str
+) -> Iterator[pa.RecordBatch]:
+    """The records of some bytes of a CSV file; only the first bytes have the header."""
+    if part.is_whole:
+        yield from _read_csv(part.path, form, plain, coded, key)
+        return
+    options = _transcoded(form, _CSV_BLOCK)
+    if part.first:
+        options.column_names = _csv_names(part.path, form, key)
+    with FileRange(part.path, part.first, part.last) as some:
+        yield from _streamed_csv(part.path, some, options, form, plain, coded, key)
+
+
+def _streamed_csv(
+    path: Path,
+    source: Path | FileRange,
+    options: pa_csv.ReadOptions,
+    form: CsvForm,
+    plain: Sequence[str],
+    coded: Sequence[str],
+    key: str,
+) -> Iterator[pa.RecordBatch]:
     text, codes = pa.string(), pa.dictionary(pa.int32(), pa.string())
     types = dict.fromkeys(coded, codes) | dict.fromkeys(plain, text)
     convert = pa_csv.ConvertOptions(
         column_types=types, include_columns=list(types), strings_can_be_null=True, null_values=[""]
     )
     try:
-        with pa_csv.open_csv(path, _transcoded(form, _CSV_BLOCK), _parsed(form), convert) as reader:
+        with pa_csv.open_csv(source, options, _parsed(form), convert) as reader:
             yield from reader
     except _BROKEN as error:
         if broken := _broken_csv(path, form, key, error):
@@ -343,14 +398,16 @@ def _read_csv(
 def _broken_csv(path: Path, form: CsvForm, key: str, error: Exception) -> Mistakes | None:
     """The first line with another number of fields than the header, if that is what is wrong; its text is not shown.
 
-    Lines are numbered only where a file is read without threads, so that it is read again.
+    Lines are numbered only where a file is read without threads, so that it is read again; UTF-8 as Latin-1, in which
+    no byte is wrong and separators are the same.
     """
     if not isinstance(error, pa.ArrowInvalid):
         return None
     found: list[pa_csv.InvalidRow] = []
+    lenient = replace(form, encoding=LATIN) if codecs.lookup(form.encoding).name == UTF8 else form
     try:
         with pa_csv.open_csv(
-            path, _transcoded(form, _CSV_BLOCK, threads=False), _parsed(form, found)
+            path, _transcoded(lenient, _CSV_BLOCK, threads=False), _parsed(form, found)
         ) as reader:
             for _ in reader:
                 pass

@@ -177,7 +177,16 @@ def _decimal(units: int) -> str:
     return f"{units // 10**DIGITS}.{units % 10**DIGITS:0{DIGITS}d}"
 
 
-__all__ = ["PTableFile", "PTableFormat", "WrapRule", "detect", "lookup_for", "read_ptable", "write_ptable"]
+__all__ = [
+    "PTableFile",
+    "PTableFormat",
+    "WrapRule",
+    "detect",
+    "lookup_for",
+    "lookup_of",
+    "read_ptable",
+    "write_ptable",
+]
 
 
 class PTableFormat(StrEnum):
@@ -191,7 +200,13 @@ class PTableFormat(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class PTableFile:
-    """The content of a p-table file: the change of each count and key, and in R's format also the probabilities."""
+    """The content of a p-table file: the change of each count and key, and in R's format also the probabilities.
+
+    >>> import discreet as ds
+    >>> path = ds.write_ptable(ds.ptable(V=2, D=5), getfixture("tmp_path") / "ptable.csv")
+    >>> ds.read_ptable(path).found.law().reach
+    5
+    """
 
     path: Path
     format: PTableFormat
@@ -279,6 +294,23 @@ def lookup_for(
     """Cut a p-table into the keys of a format: by default 2^32 for R's, 256 for the others."""
     wanted = modulus or (KEYS if format is PTableFormat.R else 256)
     return build(ptable, order, shuffle_key, wanted)
+
+
+def lookup_of(
+    found: PTableFile,
+    format: PTableFormat,  # noqa: A002
+    order: Order = Order.PLAIN,
+    shuffle_key: bytes | None = None,
+    modulus: int | None = None,
+    tolerance: float = TOLERANCE,
+) -> Lookup:
+    """The lookup of a file in another format; the change of every key is the same where both formats allow it."""
+    same_keys = (
+        format is not PTableFormat.R and modulus in (None, found.lookup.modulus) and order is Order.PLAIN
+    )
+    if found.format is not PTableFormat.R and same_keys:
+        return found.lookup
+    return lookup_for(found.law(tolerance), format, order, shuffle_key, modulus)
 
 
 def write_ptable(path: Path, format: PTableFormat, lookup: Lookup) -> None:  # noqa: A002

@@ -36,7 +36,7 @@ _RESTORE = "restore the last intact copy; a new register means new noise, which 
 class _Snapshot(BaseModel):
     """What one id is bound to."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     seed: str = Field(pattern=HEX)
     inputs: dict[str, str]  # name of an input -> keyed digest of its contents
@@ -45,7 +45,7 @@ class _Snapshot(BaseModel):
 class Issue(BaseModel):
     """A release, or a table builder, by the cell key method; its digests are keyed by the secret."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     release: str
     version: str
@@ -67,7 +67,7 @@ class Issue(BaseModel):
 class _Content(BaseModel):
     """The file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     kind: str = Field(default="discreet register", pattern="^discreet register$")
     secret_fingerprint: str

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,6 +20,27 @@ class HasJson(Protocol):
     def as_json(self) -> object:
         """The members of the document; they may be typed values themselves."""
         ...
+
+
+def read_json(path: Path) -> Any:
+    """The document in a file of JSON in UTF-8; ValueError for any other file, OSError for none that can be read.
+
+    Refused are also documents that are nested too deeply, and texts with half a character (\\ud800), which no file in
+    UTF-8 can have.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        document = json.loads(text, parse_constant=_refused)
+        if "\\ud" in text.lower():
+            json.dumps(document, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return document
+
+
+def _refused(text: str) -> float:
+    """NaN and Infinity are not JSON, and no browser reads them."""
+    raise ValueError(text)
 
 
 def to_json(value: object) -> Any:

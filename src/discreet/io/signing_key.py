@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_pem_private_key,
-    load_pem_public_key,
-)
+from typing import TYPE_CHECKING
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
+
+if TYPE_CHECKING:
+    from cryptography import exceptions
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+else:
+    exceptions = lazily("cryptography.exceptions")
+    serialization = lazily("cryptography.hazmat.primitives.serialization")
+    ed25519 = lazily("cryptography.hazmat.primitives.asymmetric.ed25519")
 
 PUBLIC_SUFFIX = ".pub"
 LARGEST = 10_000  # bytes of a key file
@@ -26,59 +26,67 @@ _MAKE = "make a pair with: discreet key --out signing.key"
 
 def make_key(path: Path) -> Path:
     """Write a new private key, readable by its owner only, and its public key beside it; existing files stay."""
-    private, public = Ed25519PrivateKey.generate(), path.with_name(path.name + PUBLIC_SUFFIX)
+    if not path.name:
+        raise mistake(path, "key", "no name of a file", "give one, such as signing.key")
+    private, public = ed25519.Ed25519PrivateKey.generate(), path.with_name(path.name + PUBLIC_SUFFIX)
     for place in (path, public):
         if place.exists() or place.is_symlink():
             raise mistake(place, "key", "the file exists", "choose another name")
-    _write(path, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
+    _write(
+        path,
+        private.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        ),
+        0o600,
+    )
     _write(public, _pem(private.public_key()), 0o644)
     return public
 
 
-def read_private_key(path: Path) -> Ed25519PrivateKey:
+def read_private_key(path: Path) -> ed25519.Ed25519PrivateKey:
     """Read a private key; one that other users can read is refused."""
     text = _read(path, "signing key")
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         remedy = f"chmod 600 {path}, and make a new pair if others have read it"
         raise mistake(path, "signing key", "other users can read or write it", remedy)
     try:
-        key = load_pem_private_key(text, None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = serialization.load_pem_private_key(text, None)
+    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):
         raise mistake(path, "signing key", "not a private key in PEM without password", _MAKE) from None
-    if not isinstance(key, Ed25519PrivateKey):
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise mistake(path, "signing key", "not an Ed25519 key", _MAKE)
     return key
 
 
-def read_public_key(path: Path) -> Ed25519PublicKey:
+def read_public_key(path: Path) -> ed25519.Ed25519PublicKey:
     """Read a public key."""
     text = _read(path, "public key")
     try:
-        key = load_pem_public_key(text)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = serialization.load_pem_public_key(text)
+    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):
         remedy = "give the file that the office publishes beside its releases, in PEM"
         raise mistake(path, "public key", "not a public key in PEM", remedy) from None
-    if not isinstance(key, Ed25519PublicKey):
+    if not isinstance(key, ed25519.Ed25519PublicKey):
         raise mistake(path, "public key", "not an Ed25519 key", "give the office's Ed25519 public key")
     return key
 
 
-def raw_bytes(key: Ed25519PublicKey) -> bytes:
+def raw_bytes(key: ed25519.Ed25519PublicKey) -> bytes:
     """The 32 bytes of a public key."""
-    return key.public_bytes(Encoding.Raw, PublicFormat.Raw)
+    return key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
 
-def is_signed(key: Ed25519PublicKey, signature: bytes, content: bytes) -> bool:
+def is_signed(key: ed25519.Ed25519PublicKey, signature: bytes, content: bytes) -> bool:
     """Whether a signature of some content is that of the key's owner."""
     try:
         key.verify(signature, content)
-    except InvalidSignature:
+    except exceptions.InvalidSignature:
         return False
     return True
 
 
-def _pem(key: Ed25519PublicKey) -> bytes:
-    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+def _pem(key: ed25519.Ed25519PublicKey) -> bytes:
+    return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:

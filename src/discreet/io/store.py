@@ -338,6 +338,9 @@ def one_at_a_time(connection: Connection, name: str) -> None:
 def _refuse_newer(connection: Connection, database: Database, book: Book) -> None:
     wanted = select(_versions.c.version).where(_versions.c.book == book.name)
     found = connection.execute(wanted).scalar()
+    if found is not None and not isinstance(found, int):  # SQLite stores anything in any column
+        remedy = "restore it from a backup"
+        raise mistake(database.name, database.key, f"is damaged: no version of its {book.name}", remedy)
     if found is not None and found > book.version:
         value = f"its {book.name} has version {found}, and this Discreet supports {book.version}"
         raise mistake(database.name, database.key, value, "use the newer Discreet that wrote it")

@@ -20,10 +20,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
+from discreet.lazy import njit
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

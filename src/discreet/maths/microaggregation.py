@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.special import expit
+
+from discreet.lazy import lazily, njit
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 LATTICE_BITS = 30
 LEAF = 16  # points; smaller leaves cost more climbing, larger ones more scanning
@@ -65,9 +70,14 @@ def plant(x: Any, y: Any) -> Any:
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _cut(order: Any, x: Any, y: Any) -> Any:
     """Sort a run of points along its wider side; the sort is stable, so that equal points stay in order."""
-    xs, ys = x[order], y[order]
-    along = xs if xs.max() - xs.min() >= ys.max() - ys.min() else ys
-    order[:] = order[np.argsort(along, kind="mergesort")]
+    low_x, high_x, low_y, high_y = _NOWHERE, -_NOWHERE, _NOWHERE, -_NOWHERE
+    for point in order:
+        low_x, high_x = min(low_x, x[point]), max(high_x, x[point])
+        low_y, high_y = min(low_y, y[point]), max(high_y, y[point])
+    along = x if high_x - low_x >= high_y - low_y else y
+    ascending = order[np.argsort(along[order], kind="mergesort")]
+    for p in range(order.size):
+        order[p] = ascending[p]
     return order.size // 2
 
 
@@ -327,7 +337,7 @@ def expected_absolute_sum(cells: int, epsilon: float, sensitivity: float = 1.0) 
     spread = 4.0 * math.exp(-ratio) / math.expm1(-ratio) ** 2
     rise = -0.5 * math.log(max(1.0, cells * spread))  # where phi^m falls from 1
     s = np.arange(rise - _TAIL, _TAIL, _STEP)
-    risen = -np.expm1(-cells * np.log1p(spread * expit(2.0 * s)))
+    risen = -np.expm1(-cells * np.log1p(spread * special.expit(2.0 * s)))
     return float(_STEP * np.sum(risen * np.exp(-s)) / math.pi)
 
 

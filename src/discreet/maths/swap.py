@@ -7,9 +7,9 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.lazy import njit
 from discreet.maths.cells.keys import hash_word
 
 NOBODY = np.uint32(0xFFFFFFFF)  # least count of a household without members
@@ -71,6 +71,52 @@ def numbered(words: NDArray[np.uint64]) -> tuple[NDArray[np.int32], int]:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _place(word: Any, ids: Any, begin: Any, shift: Any) -> Any:
+    at, end = begin[word >> shift], begin[(word >> shift) + np.uint64(1)]
+    while at < end and ids[at] < word:
+        at += 1
+    return at if at < end and ids[at] == word else -1
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _find(hashes: Any, ids: Any, number: Any, named: Any, begin: Any, shift: Any, out: Any) -> None:
+    last = -1
+    for r in range(hashes.size):
+        if last >= 0 and named[last] == hashes[r]:
+            out[r] = last
+        elif last + 1 < named.size and named[last + 1] == hashes[r]:
+            last += 1
+            out[r] = last
+        else:
+            at = _place(hashes[r], ids, begin, shift)
+            if at >= 0:
+                last = number[at]
+            out[r] = last if at >= 0 else -1
+
+
+class Places:
+    """Numbered ids (hashes), in which others are looked up.
+
+    ``ids`` ascend and ``number`` is a permutation. The first bits of a hash give nearly where it is; tables of one
+    census mostly follow one order, so that the last number and the next are tried first.
+    """
+
+    def __init__(self, ids: NDArray[np.uint64], number: NDArray[np.int32]) -> None:
+        bits = max(1, len(ids).bit_length() - 2)
+        edges = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
+        begin = np.append(np.searchsorted(ids, edges), len(ids)).astype(np.int32)
+        named = np.empty(len(ids), dtype=np.uint64)
+        named[number] = ids
+        self._index = ids, number, named, begin, np.uint64(64 - bits)
+
+    def numbers(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """The number of each hash, -1 where it is none of the ids."""
+        out = np.empty(len(hashes), dtype=np.int32)
+        _find(hashes, *self._index, out)
+        return out
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def counting_order(codes: Any, categories: Any) -> Any:
     """The stable order of some codes, by a counting sort, and where each code begins."""
     begin = np.zeros(categories + 1, dtype=np.int64)
@@ -87,12 +133,12 @@ def counting_order(codes: Any, categories: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _least_counts(region: Any, alike: Any, household: Any, counts: Any, least: Any) -> None:
+def _least_counts(finest: Any, above: Any, alike: Any, household: Any, counts: Any, least: Any) -> None:
     """One level; the persons are grouped by region."""
     start = 0
-    while start < region.size:
+    while start < finest.size:
         end = start
-        while end < region.size and region[end] == region[start]:
+        while end < finest.size and above[finest[end]] == above[finest[start]]:
             counts[alike[end]] += np.uint32(1)
             end += 1
         for r in range(start, end):
@@ -117,13 +163,25 @@ def least_counts(
     so that regions of one parent are adjacent; ``alike`` numbers the combinations of values; ``household`` is -1
     for persons outside, who are counted as well.
     """
-    order, _ = counting_order(finest, above.shape[1])
-    finest, alike, household = finest[order], alike[order], household[order]
+    if (finest[1:] < finest[:-1]).any():
+        order, _ = counting_order(finest, above.shape[1])
+        finest, alike, household = finest[order], alike[order], household[order]
     least = np.full((len(above), households), NOBODY, dtype=np.uint32)
     counts = np.zeros(int(alike.max(initial=0)) + 1, dtype=np.uint32)
     for level in range(len(above)):
-        _least_counts(above[level][finest], alike, household, counts, least[level])
+        _least_counts(finest, above[level], alike, household, counts, least[level])
     return least
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def coarsest_at_risk(risk: Any, k: Any) -> Any:
+    """The first level at which the risk of each household is above 1/k, -1 for none; ``risk`` is (level, household)."""
+    out = np.full(risk.shape[1], -1, dtype=np.int8)
+    for level in range(risk.shape[0] - 1, -1, -1):
+        for h in range(risk.shape[1]):
+            if risk[level, h] * k > 1 + 1e-9:
+                out[h] = level
+    return out
 
 
 _UNIT = 1 << 24  # weight of a donor with risk 1
@@ -268,17 +326,16 @@ class _Search:
         rooms = np.array(
             [wanted, terms.cap - paired.swapped, terms.level_quotas[level] - paired.swapped_at[level]]
         )
-        values, area = self._all.profiles[profile], self._all.area[level]
-        parent = self._all.area[level - 1] if level else np.zeros_like(area)
-        index = self._index(waiting, level, values, area)
+        values, inside = self._all.profiles[profile], terms.inside_parent and level > 0
+        index = self._index(waiting, level, values, inside)
         step = np.uint64((level << 40) | (profile << 32) | (1 << 56))
         _pair_up(
             waiting,
             status,
-            (self._all.ids, values, area, parent),
+            (self._all.ids, values),
             index,
             (terms.key[0], terms.key[1], step),
-            terms.inside_parent and level > 0,
+            inside,
             rooms,
             self._quota_area,
             self._left,
@@ -291,24 +348,24 @@ class _Search:
         return status
 
     def _index(
-        self, waiting: NDArray[np.int64], level: int, values: NDArray[np.int32], area: NDArray[np.int32]
+        self, waiting: NDArray[np.int64], level: int, values: NDArray[np.int32], inside: bool
     ) -> tuple[Any, ...]:
-        """The remaining households similar to a waiting one, by values and region, with a tree of their weights."""
-        kinds = int(values.max()) + 1
-        needed = np.zeros(kinds, dtype=bool)
-        needed[values[waiting]] = True
-        rows = np.flatnonzero(needed[values] & (self._paired.partner < 0) & ~self._all.excluded)
-        rows = rows[counting_order(area[rows], int(area.max()) + 1)[0]]
-        order, begin = counting_order(values[rows], kinds)
-        rows = rows[order]
-        place = np.full(len(values), -1, dtype=np.int32)
-        place[rows] = np.arange(len(rows), dtype=np.int32)
+        """The remaining households similar to a waiting one, by values and region, with trees of their weights.
+
+        Each kind of values has a tree of its own: donors are drawn among similar households only, and a small tree
+        stays in the cache.
+        """
+        area = self._all.area[level]
+        sizes = int(values.max()) + 1, int(area.max()) + 1
+        rows, begin, place = _similar(waiting, values, area, self._paired.partner, self._all.excluded, *sizes)
         weights = np.ones(len(rows), dtype=np.int64)
         if self._terms.by_risk:
             weights = np.maximum(1, np.rint(self._all.risk[level][rows] * _UNIT)).astype(np.int64)
-        tree = np.concatenate([[0], weights]).astype(np.int64)
-        _plant(tree)
-        return rows, begin, place, area[rows], weights, tree
+        tree = weights.copy()
+        _plant(tree, begin)
+        own = _stretches(begin, area[rows])
+        near = _stretches(begin, self._all.area[level - 1][rows]) if inside else own
+        return rows, begin, place, own, near, weights, tree
 
 
 _REASONS = ((_NO_DONOR, Outcome.NO_DONOR), (_CAP, Outcome.CAP), (_QUOTA, Outcome.QUOTA))
@@ -323,92 +380,108 @@ def _uniform(ids: Any, k0: Any, k1: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _plant(tree: Any) -> None:
-    """Make a Fenwick tree of weights at indices 1, 2, .."""
-    for node in range(1, tree.size):
-        above = node + (node & -node)
-        if above < tree.size:
-            tree[above] += tree[node]
+def _similar(
+    waiting: Any, values: Any, area: Any, partner: Any, excluded: Any, kinds: Any, areas: Any
+) -> Any:
+    """The free households with values of a waiting one, by values, region and row: two counting sorts.
+
+    Also where each kind of values begins, and the place of each household in the order (-1 for none).
+    """
+    needed = np.zeros(kinds, dtype=np.bool_)
+    for w in range(waiting.size):
+        needed[values[waiting[w]]] = True
+    of_area, begin = np.zeros(areas + 1, dtype=np.int64), np.zeros(kinds + 1, dtype=np.int64)
+    for r in range(values.size):
+        if needed[values[r]] and partner[r] < 0 and not excluded[r]:
+            of_area[area[r] + 1] += 1
+            begin[values[r] + 1] += 1
+    of_area, begin = of_area.cumsum(), begin.cumsum()
+    following, by_area = begin[:-1].copy(), np.empty(begin[-1], dtype=np.int32)
+    for r in range(values.size):
+        if needed[values[r]] and partner[r] < 0 and not excluded[r]:
+            by_area[of_area[area[r]]] = r
+            of_area[area[r]] += 1
+    rows, place = np.empty(by_area.size, dtype=np.int32), np.full(values.size, -1, dtype=np.int32)
+    for a in range(by_area.size):
+        row = by_area[a]
+        at = following[values[row]]
+        following[values[row]] = at + 1
+        rows[at], place[row] = row, at
+    return rows, begin, place
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _before(tree: Any, place: Any) -> Any:
-    """The sum of the weights at places below ``place``."""
-    total = np.int64(0)
-    while place > 0:
-        total += tree[place]
-        place &= place - 1
+def _plant(tree: Any, begin: Any) -> None:
+    """Make Fenwick trees of weights, one from each begin to the next; the first weight of a tree is its node 1."""
+    for kind in range(begin.size - 1):
+        base, size = begin[kind], begin[kind + 1] - begin[kind]
+        for node in range(1, size + 1):
+            above = node + (node & -node)
+            if above <= size:
+                tree[base + above - 1] += tree[base + node - 1]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _before(tree: Any, base: Any, place: Any) -> Any:
+    """The sum of the weights of a tree at places from its base to below ``place``."""
+    total, node = np.int64(0), place - base
+    while node > 0:
+        total += tree[base + node - 1]
+        node &= node - 1
     return total
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _forget(tree: Any, weights: Any, place: Any) -> None:
-    node, weight = place + 1, weights[place]
+def _forget(tree: Any, base: Any, size: Any, weights: Any, place: Any) -> None:
+    node, weight = place - base + 1, weights[place]
     weights[place] = 0
-    while weight and node < tree.size:
-        tree[node] -= weight
+    while weight and node <= size:
+        tree[base + node - 1] -= weight
         node += node & -node
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _at(tree: Any, sought: Any) -> Any:
-    """The place whose weight covers a position along the sum of all weights."""
+def _at(tree: Any, base: Any, size: Any, sought: Any) -> Any:
+    """The place whose weight covers a position along the sum of the weights of a tree."""
     step = 1
-    while 2 * step < tree.size:
+    while 2 * step <= size:
         step *= 2
-    place = 0
+    node = 0
     while step:
-        if place + step < tree.size and tree[place + step] <= sought:
-            place += step
-            sought -= tree[place]
+        if node + step <= size and tree[base + node + step - 1] <= sought:
+            node += step
+            sought -= tree[base + node - 1]
         step //= 2
-    return place
+    return base + node
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _first_at_least(codes: Any, low: Any, high: Any, code: Any) -> Any:
-    while low < high:
-        middle = (low + high) // 2
-        if codes[middle] < code:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _stretches(begin: Any, regions: Any) -> Any:
+    """Where the stretch of equal regions around each place of a tree begins and ends: (place, 2)."""
+    bounds = np.empty((regions.size, 2), dtype=np.int32)
+    for kind in range(begin.size - 1):
+        low = begin[kind]
+        for place in range(begin[kind], begin[kind + 1]):
+            bounds[place, 0] = low
+            if place + 1 == begin[kind + 1] or regions[place + 1] != regions[place]:
+                for inner in range(low, place + 1):
+                    bounds[inner, 1] = place + 1
+                low = place + 1
+    return bounds
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _parent_range(
-    rows: Any, parent: Any, low: Any, high: Any, inner_low: Any, inner_high: Any, own: Any
+def _drawn(
+    tree: Any, base: Any, size: Any, low: Any, high: Any, inner_low: Any, inner_high: Any, bits: Any
 ) -> Any:
-    """Where the households of one parent region begin and end, around those of one of its regions."""
-    first, last = low, inner_low
-    while first < last:
-        middle = (first + last) // 2
-        if parent[rows[middle]] < own:
-            first = middle + 1
-        else:
-            last = middle
-    begin = first
-    first, last = inner_high, high
-    while first < last:
-        middle = (first + last) // 2
-        if parent[rows[middle]] <= own:
-            first = middle + 1
-        else:
-            last = middle
-    return begin, first
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _drawn(tree: Any, low: Any, high: Any, inner_low: Any, inner_high: Any, bits: Any) -> Any:
     """Draw a place from low..high without inner_low..inner_high by weight; -1 where none is left."""
-    start, after = _before(tree, low), _before(tree, inner_high)
-    left = _before(tree, inner_low) - start
-    total = left + _before(tree, high) - after
+    start, after = _before(tree, base, low), _before(tree, base, inner_high)
+    left = _before(tree, base, inner_low) - start
+    total = left + _before(tree, base, high) - after
     if total <= 0:
         return -1
     sought = np.int64(bits % np.uint64(total))
-    return _at(tree, start + sought if sought < left else after + sought - left)
+    return _at(tree, base, size, start + sought if sought < left else after + sought - left)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -422,26 +495,26 @@ def _full(row: Any, quota_area: Any, left: Any) -> Any:
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _donor(one: Any, facts: Any, index: Any, key: Any, inside_parent: Any, quota_area: Any, left: Any) -> Any:
     """Draw a similar household of another region: its place in the index, whether from inside, whether one was full."""
-    ids, values, area, parent = facts
-    rows, begin, _, areas, weights, tree = index
+    ids, values = facts
+    rows, begin, place, own, near, weights, tree = index
     k0, k1, step = key
     low, high = begin[values[one]], begin[values[one] + 1]
-    inner_low = _first_at_least(areas, low, high, area[one])
-    inner_high = _first_at_least(areas, inner_low, high, area[one] + 1)
+    at = place[one]
+    inner_low, inner_high = own[at, 0], own[at, 1]
     near_low, near_high = low, high
     if inside_parent:
-        near_low, near_high = _parent_range(rows, parent, low, high, inner_low, inner_high, parent[one])
+        near_low, near_high = near[at, 0], near[at, 1]
     some_full = False
     while True:
         bits = hash_word(ids[one] ^ (step * _STEP), k0, k1)
-        at = _drawn(tree, near_low, near_high, inner_low, inner_high, bits)
+        at = _drawn(tree, low, high - low, near_low, near_high, inner_low, inner_high, bits)
         inside = inside_parent and at >= 0
         if at < 0 and inside_parent:
-            at = _drawn(tree, low, high, inner_low, inner_high, bits)
+            at = _drawn(tree, low, high - low, low, high, inner_low, inner_high, bits)
         if at < 0 or not _full(rows[at], quota_area, left):
             return at, inside, some_full
         some_full = True
-        _forget(tree, weights, at)  # its region stays full, so it cannot be drawn again
+        _forget(tree, low, high - low, weights, at)  # its region stays full, so it cannot be drawn again
         step += np.uint64(1)
 
 
@@ -467,7 +540,8 @@ def _pair_up(
     marks: Any,
 ) -> None:
     """Give each one waiting a donor from another region; rooms are households wanted, below the cap, at the level."""
-    rows, _, place, _, weights, tree = index
+    rows, begin, place, _, _, weights, tree = index
+    values = facts[1]
     partner, at_level, by_profile, from_inside, outcome = out
     level, profile, own_mark, donor_mark = marks
     for w in range(waiting.size):
@@ -481,13 +555,14 @@ def _pair_up(
         if at < 0:
             status[w] = _QUOTA if some_full else _NO_DONOR
             continue
-        found = rows[at]
+        found = np.int64(rows[at])
+        base, size = begin[values[one]], begin[values[one] + 1] - begin[values[one]]
         status[w] = _PAIRED
         partner[one], partner[found] = found, one
         outcome[one], outcome[found] = own_mark, donor_mark
         for row in (one, found):
             at_level[row], by_profile[row], from_inside[row] = level, profile, inside
-            _forget(tree, weights, place[row])
+            _forget(tree, base, size, weights, place[row])
             for q in range(len(quota_area)):
                 left[q, quota_area[q, row]] -= 1
         rooms -= 2

@@ -6,16 +6,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
+from discreet.lazy import lazily, njit
 from discreet.maths.cells.alignment import NOWHERE, Integers, Places
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import PublishedLaw
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 PLAIN = 64  # absolute errors below this have a bin of their own
 PER_OCTAVE = 16  # bins beyond, each with its upper end: a quantile is told at most 4.5 % too high
@@ -23,6 +28,7 @@ OCTAVES = 24
 ABSOLUTE_BINS = PLAIN + PER_OCTAVE * OCTAVES
 LEAST_RELATIVE = -14  # relative errors from 2^-14 to 2^10 have bins; 0 has one of its own
 RELATIVE_BINS = 1 + PER_OCTAVE * OCTAVES
+STORED = 1 << 17  # counts below this have their expectations stored
 AT_ONCE = 1 << 20  # values that expectations are worked out for at a time
 
 
@@ -36,6 +42,17 @@ class Measure(IntEnum):
     ZERO = 4  # published as zero
     POSITIVE = 5  # published above zero
     BIAS = 6  # published minus true
+
+
+def distinct_counts(counts: Integers) -> tuple[Integers, Integers]:
+    """The different counts ascending, and the place of each among them; small ones are found without sorting."""
+    if counts.max(initial=0) >= STORED or counts.min(initial=0) < 0:
+        distinct, place = np.unique(counts, return_inverse=True)
+        return distinct, place
+    distinct = np.flatnonzero(np.bincount(counts, minlength=1))
+    places = np.zeros(STORED, dtype=np.int64)
+    places[distinct] = np.arange(len(distinct))
+    return distinct, places[counts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +102,7 @@ def expected_errors(
     """The expected sums[cross-tabulation, class, measure] where every cell's noise has the same law."""
     sums = np.zeros((len(possible), len(edges) + 1, len(Measure)))
     here = (possible[crosstab] > 0) & (true > 0)
-    counts, place = np.unique(true[here], return_inverse=True)
+    counts, place = distinct_counts(true[here])
     klass = np.searchsorted(np.array(edges), true[here], side="right")
     _add_expected(per_count.at(counts), place, klass, crosstab[here], sums)
     empty = possible - np.bincount(crosstab[here], minlength=len(possible))
@@ -99,8 +116,26 @@ class ExpectedLosses:
 
     law: PublishedLaw
 
+    @cached_property
+    def _stored(self) -> tuple[Floats, NDArray[np.bool_]]:
+        """The expectations of counts below a limit as far as they were needed, and of which they are known."""
+        return np.zeros((STORED, len(Measure))), np.zeros(STORED, dtype=np.bool_)
+
     def at(self, counts: Integers) -> Floats:
-        """[count, measure]: sum over j of p(i -> j) times the measure."""
+        """[count, measure]: sum over j of p(i -> j) times the measure; each small count is worked out once."""
+        stored, known = self._stored
+        small = counts < STORED
+        if not small.all():
+            found = np.empty((len(counts), len(Measure)))
+            distinct, place = np.unique(counts[~small], return_inverse=True)
+            found[small], found[~small] = self.at(counts[small]), self._computed(distinct)[place]
+            return found
+        if not known[counts].all():
+            new = np.unique(counts[~known[counts]])
+            stored[new], known[new] = self._computed(new), True
+        return stored[counts]
+
+    def _computed(self, counts: Integers) -> Floats:
         found = np.zeros((len(counts), len(Measure)))
         last = self.law.settled
         for place in np.flatnonzero(counts < last).tolist():
@@ -410,7 +445,7 @@ def independence(rows: Integers, columns: Integers, values: Integers) -> Associa
     statistic = max(0.0, n * (float((x**2 / (r[rows] * c[columns])).sum()) - 1))
     freedom = (height - 1) * (width - 1)
     return Association(
-        math.sqrt(statistic / (n * (min(height, width) - 1))), float(chdtrc(freedom, statistic))
+        math.sqrt(statistic / (n * (min(height, width) - 1))), float(special.chdtrc(freedom, statistic))
     )
 
 

@@ -85,12 +85,13 @@ class Chart:
         return {**({"autosize": _FIT} if is_single else {}), **found, "config": _CONFIG}
 
     def _drawings(self) -> Iterator[str]:
+        """The narrow version is hidden unless the style of a page shows it: a notebook has no such style."""
         if self.scrolls:
             box = f'class="scroll" role="region" aria-label="{safe(self.title)}" tabindex="0"'
             yield f"<div {box}>{self._inline(WIDE, 'whole')}</div>"
             return
         yield f'<div class="wide">{self._inline(WIDE, "wide")}</div>'
-        yield f'<div class="narrow">{self._inline(NARROW, "narrow")}</div>'
+        yield f'<div class="narrow" hidden="">{self._inline(NARROW, "narrow")}</div>'
 
     def _inline(self, width: int, where: str) -> str:
         return self._rendered(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -25,6 +25,7 @@ from discreet.maths.noise.thresholds import (
 )
 from discreet.maths.privacy.accounting import EpsilonDelta, exp_above
 from discreet.maths.privacy.composition import Composition, composed_delta
+from discreet.maths.privacy.loss_distribution import FEW_POINTS, POINTS
 from discreet.maths.privacy.sensitivity import Reach
 from discreet.perturb.reach import reach
 from discreet.programme.cube import Cube, Signature
@@ -62,16 +63,17 @@ class NoisePlan:
         """The table that draws the noise of a cross-tabulation."""
         return self.tables[self.parameters[signature]]
 
-    def delta(self) -> Fraction:
+    def delta(self, points: int = POINTS) -> Fraction:
         """The certified delta of the whole programme at its nominal epsilon, rounded up.
 
         The deltas of tables are those of the integers that are drawn; where empty cells are drawn by gaps, a distance d
-        to the tables' law adds (1 + e^epsilon) d with the epsilon of that cross-tabulation.
+        to the tables' law adds (1 + e^epsilon) d with the epsilon of that cross-tabulation. ``points``: of the grid of
+        privacy-loss distributions; fewer give a higher delta, sooner.
         """
         if self.rule.is_gaussian:
             return self.rule.delta
         if self.rule.composition is not Composition.BASIC:
-            return self._composed()
+            return self._composed(points)
         certified: dict[tuple[Fraction, Reach], Fraction] = {}
         total = Fraction(0)
         for signature, parameter in self.parameters.items():
@@ -83,7 +85,7 @@ class NoisePlan:
                 total += (1 + exp_above(parameter * touched.l1)) * distance
         return total
 
-    def _composed(self) -> Fraction:
+    def _composed(self, points: int) -> Fraction:
         """The delta at the nominal epsilon by advanced composition or by privacy-loss distributions.
 
         All parameters are fixed before anything is drawn, so that no filter is needed. A distance d of what is drawn
@@ -98,7 +100,7 @@ class NoisePlan:
                 parts[parameter, touched] = self._parts(parameter, touched)
             every += parts[parameter, touched]
         drawn = (1 + exp_above(epsilon)) * self.distance() if self.distances else Fraction(0)
-        return composed_delta(every, composition, epsilon) + drawn
+        return composed_delta(every, composition, epsilon, points) + drawn
 
     def _parts(self, parameter: Fraction, touched: Reach) -> list[EpsilonDelta]:
         """What one record costs in a cross-tabulation: each change of one by itself, unless changes can pile up."""
@@ -173,24 +175,36 @@ def _tried(rule: PrivateNoise, parameters: Mapping[Signature, Fraction]) -> Nois
 def _enlarged(rule: PrivateNoise, parameters: Mapping[Signature, Fraction]) -> dict[Signature, Fraction]:
     """Multiply all parameters by the largest factor found whose composition is certified to be within the budget.
 
-    The factor is a multiple of 1/FACTOR_STEPS, found by halving; a part of delta is left for what drawing adds.
+    The factor is a multiple of 1/FACTOR_STEPS; a part of delta is left for what drawing adds. It is found by halving
+    with few points, and then with all of them, near by.
     """
     allowed = rule.delta * (1 - DRAWING_SHARE)
 
     def times(factor: int) -> dict[Signature, Fraction]:
         return {one: parameter * Fraction(factor, FACTOR_STEPS) for one, parameter in parameters.items()}
 
-    low, high = (
-        FACTOR_STEPS,
-        FACTOR_STEPS * (len(parameters) + 1),
-    )  # k releases of epsilon each are never epsilon
+    def is_within(factor: int, points: int = POINTS) -> bool:
+        return _tried(rule, times(factor)).delta(points) <= allowed
+
+    # k releases of epsilon each are never epsilon
+    least, most = FACTOR_STEPS, FACTOR_STEPS * (len(parameters) + 1)
+    near = _largest(lambda factor: is_within(factor, FEW_POINTS), least, most)
+    step = 1
+    if near > least and not is_within(near):
+        while near - step > least and not is_within(near - step):
+            step *= 2
+        return times(_largest(is_within, max(near - step, least), near))
+    while near + step < most and is_within(near + step):
+        near, step = near + step, 2 * step
+    return times(_largest(is_within, near, min(near + step, most)))
+
+
+def _largest(passes: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest number from ``low``, which passes, to below ``high``, which does not, found by halving."""
     while high - low > 1:
         middle = (low + high) // 2
-        if _tried(rule, times(middle)).delta() <= allowed:
-            low = middle
-        else:
-            high = middle
-    return times(low)
+        low, high = (middle, high) if passes(middle) else (low, middle)
+    return low
 
 
 def touched_by(signature: Signature, rule: PrivateNoise) -> Reach:

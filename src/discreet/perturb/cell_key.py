@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import Problem
+from discreet.lazy import njit
 from discreet.maths.cells.lookup import Lookup, change_of
 from discreet.maths.cells.permutation import KeyPermutation, permuted_key
 from discreet.maths.noise.hellinger import PTableLaw

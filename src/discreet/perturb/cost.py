@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
+from typing import TYPE_CHECKING
 
 from discreet.errors import Mistakes, mistake
 from discreet.maths.privacy.accounting import (
@@ -23,9 +24,12 @@ from discreet.maths.privacy.accounting import (
     epsilon_of_drawn_rho,
 )
 from discreet.maths.privacy.amounts import decimal_text, readable
-from discreet.perturb.ledger import Account
 from discreet.perturb.mechanism import Certified, Mechanism
 from discreet.programme.noise import Claim
+
+if TYPE_CHECKING:
+    from discreet.perturb.ledger import Account
+
 
 DELTA_UNITS = 10**30  # deltas are charged in whole units of 1e-30, rounded up
 

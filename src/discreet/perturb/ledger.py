@@ -144,7 +144,14 @@ def question_key(key: bytes, question: str) -> str:
 
 
 class Ledger:
-    """An append-only ledger of charges, safe for many processes at once and for processes that are killed."""
+    """An append-only ledger of charges, safe for many processes at once and for processes that are killed.
+
+    >>> import discreet as ds
+    >>> ledger = ds.open_ledger(getfixture("tmp_path") / "budget.sqlite", ds.Secret.new())
+    >>> account = ledger.create_account("census", ds.Rho(2), ds.Neighbours.ADD_REMOVE, "person")
+    >>> account.name, str(ledger.remaining("census"))
+    ('census', 'rho=2/1')
+    """
 
     def __init__(self, database: Database, clock: Clock, seal: bytes = b"") -> None:
         self.database, self._clock, self._seal = database, clock, seal

@@ -17,7 +17,7 @@ from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
 from discreet.maths.privacy.accounting import Neighbours, epsilon_of_drawn_rho, float_above, rounded_up
 from discreet.maths.privacy.composition import Composition
 from discreet.programme.cube import Signature
-from discreet.programme.hierarchical import HierarchyRule
+from discreet.programme.hierarchical import ROOT, HierarchyRule
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.population import SampleMethod
 from discreet.programme.release import Disclosure
@@ -259,10 +259,11 @@ class Noise:
 
     def law_of(self, signature: Signature) -> Law:
         """The law of a cross-tabulation's cells; raised as a mistake where it is not public."""
-        if str(signature) in self.sums or self._is_fixed(signature):
+        name = str(signature) if self.sums or self.laws else ""
+        if name in self.sums or self._is_fixed(signature):
             value = f"{signature} has no noise of its own"
             raise mistake("", "noise", value, "use the cells that it adds up; a public total is exact")
-        law = self.laws.get(str(signature), self.law)
+        law = self.laws.get(name, self.law)
         if law is None:
             self._refuse_adjusted()
             remedy = "give the p-table or the private side, or attack what needs no law"
@@ -304,7 +305,9 @@ class Noise:
 
     def published(self, law: Law) -> PublishedLaw:
         """The law of the published counts of a law of this noise, each made once."""
-        return self._published.setdefault(law, PublishedLaw(law, self.publishing, self.keeps_zeros))
+        if (known := self._published.get(law)) is None:
+            known = self._published[law] = PublishedLaw(law, self.publishing, self.keeps_zeros)
+        return known
 
     def published_of(self, signature: Signature) -> PublishedLaw:
         """The law of a cross-tabulation's published counts."""
@@ -491,11 +494,7 @@ class Noise:
     def _exceptions(self) -> Iterator[Phrase]:
         """What has no noise of its own, and what noise on weights means."""
         if self.hierarchy is not None and self.hierarchy.totals:
-            yield phrase(
-                "The totals of {levels} are published exactly, and not protected: the guarantee is for populations "
-                "that agree in them.",
-                levels=self.hierarchy.totals,
-            )
+            yield _exact_totals(self.hierarchy.totals)
         if self.hierarchy is not None and self.hierarchy.bounds is not None:
             yield phrase(
                 "Public bounds of {query} hold in every area: the guarantee is for populations that agree in them.",
@@ -524,6 +523,27 @@ class Noise:
                 "A weighted sum is perturbed by the noise of its count times the mean weight of the cell, and by a "
                 "noise of its own that is scaled by the largest weight in the cell."
             )
+
+
+def _exact_totals(levels: tuple[str, ...]) -> Phrase:
+    """Which totals of a hierarchical release have no noise; the first level is the whole, which readers do not name."""
+    below = tuple(level for level in levels if level != ROOT)
+    if ROOT not in levels:
+        return phrase(
+            "The totals of {levels} are published exactly, and not protected: the guarantee is for populations that "
+            "agree in them.",
+            levels=below,
+        )
+    if not below:
+        return phrase(
+            "The overall total is published exactly, and not protected: the guarantee is for populations that agree "
+            "in it."
+        )
+    return phrase(
+        "The overall total and the totals of {levels} are published exactly, and not protected: the guarantee is for "
+        "populations that agree in them.",
+        levels=below,
+    )
 
 
 def cell_key_noise(

@@ -24,9 +24,9 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.lazy import njit
 from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.keys import derive, hash_key, hash_word
 from discreet.population.encode import WEIGHT_UNIT

@@ -222,7 +222,7 @@ def _removal(measures: Measures) -> RemovalAudit | NotPossible:
     try:
         found = measures.removal
     except Mistakes as missing:  # a law that no posterior can be computed of
-        return NotPossible(str(missing))
+        return NotPossible.because(missing)
     return RemovalAudit(found.findings().without_counts(), removal.judge(found, measures.case.truth))
 
 
@@ -230,7 +230,7 @@ def _key_gaps(measures: Measures) -> KeyGapAudit | NotPossible:
     try:
         found = measures.key_gaps
     except Mistakes as missing:  # noise that has no cell keys, or a release without large counts
-        return NotPossible(str(missing))
+        return NotPossible.because(missing)
     return KeyGapAudit(found.findings(), measures.key_gaps_judged)
 
 
@@ -243,7 +243,7 @@ def _weights(measures: Measures) -> WeightsAudit | NotPossible:
     try:
         found = weights.attack_weights(case.published)
     except Mistakes as missing:  # no weighted table, or noise of a law of its own
-        return NotPossible(str(missing))
+        return NotPossible.because(missing)
     return WeightsAudit(found.findings(), weights.judge(found, case.truth))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,14 @@ from discreet.pipeline.judgement import data_problems, declared_problems, noted,
 from discreet.pipeline.protect import prepare
 from discreet.pipeline.spending import Spending
 from discreet.population.places import divided_households
-from discreet.population.reading import UnitReader, missing_columns, needs_of, only_present, with_all_rules
+from discreet.population.reading import (
+    Needs,
+    UnitReader,
+    missing_columns,
+    needs_of,
+    only_present,
+    with_all_rules,
+)
 from discreet.programme.amounts import is_named_amount
 from discreet.programme.cube import Cube
 from discreet.programme.noise import CellKeyNoise
@@ -106,12 +113,14 @@ def reading_notes(programme: Programme) -> Iterator[str]:
 
 
 def check_notes(programme: Programme, engine: Engine | None = None) -> Iterator[str]:
-    """What an office should know of a sound programme: amounts and households in two places, what weights show."""
+    """What an office should know of a sound programme: mistakes that cannot change the release, what weights show."""
     yield from _amount_notes(programme)
     if programme.swap is None:  # swapping refuses it
         divided = _divided(programme) if engine is None else engine.call(_divided, programme)
         for problem in divided:
             yield f"Not refused, because nothing is swapped: {problem}"
+    for problem in _uncounted(programme) if engine is None else engine.call(_uncounted, programme):
+        yield f"Not refused, because no cube counts it: {problem}"
     weighted = [cube.id for cube in programme.cubes if cube.weight]
     if not weighted or not isinstance(programme.noise, CellKeyNoise):
         return
@@ -212,19 +221,50 @@ def _unit_problems(
     progress: Progress,
     engine: Engine | None,
 ) -> Iterator[Problem]:
-    cubes = [
-        cube for cube in programme.cubes if cube.unit == unit.name and cube.id not in programme.ready_made
-    ]
-    if programme.hierarchy is not None and unit.name == programme.hierarchy.unit:
-        cubes = [programme.hierarchy.leaf_cube(programme.variables)]
-    if not cubes:
+    needs = _needs(programme, unit)
+    if needs is None:
         return
     records = open_source(unit.source, f"population.{unit.name}")
-    needs = needs_of(programme, unit, cubes)
     yield from missing_columns(needs, records)
-    wanted = only_present(with_all_rules(needs, programme, records), records)
+    wanted = only_present(needs, records)
     if engine is not None:
         yield from engine.judge(wanted, secret, chosen, progress)
         return
     for _ in checked_blocks(UnitReader(wanted, secret, threads), chosen, progress):
         pass
+
+
+def _needs(programme: Programme, unit: Unit) -> Needs | None:
+    """What protect reads of a unit; None where no cube counts it."""
+    cubes = [
+        cube for cube in programme.cubes if cube.unit == unit.name and cube.id not in programme.ready_made
+    ]
+    if programme.hierarchy is not None and unit.name == programme.hierarchy.unit:
+        cubes = [programme.hierarchy.leaf_cube(programme.variables)]
+    return needs_of(programme, unit, cubes) if cubes else None
+
+
+def _uncounted(programme: Programme) -> tuple[Problem, ...]:
+    """Structural zeros that records break in columns that no cube counts, and what else is wrong with these columns."""
+    return tuple(
+        problem
+        for unit in (programme.population.units.values() if programme.population else ())
+        for problem in noted(partial(_uncounted_of, programme, unit))
+    )
+
+
+def _uncounted_of(programme: Programme, unit: Unit) -> Iterable[Problem]:
+    needs = _needs(programme, unit)
+    if needs is None:
+        return ()
+    records = open_source(unit.source, f"population.{unit.name}")
+    every = with_all_rules(needs, programme, records)
+    rules = tuple(rule for rule in every.rules if rule not in needs.rules)
+    names = {name for rule in rules for name in rule.variables}
+    if rules:
+        variables = tuple(variable for variable in every.variables if variable.name in names)
+        wanted = replace(every, variables=variables, rules=rules, flags=(), weights=(), order=None)
+        wanted = replace(wanted, id_column=None, record_key=None)
+        for _ in checked_blocks(UnitReader(wanted, secrets.token_bytes(SECRET_BYTES), 1), None, Quiet()):
+            pass
+    return ()

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
-from scipy.sparse import csr_array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from discreet.errors import mistake
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
-from discreet.hierarchy.cubes import count_table, cube_estimates, leaf_counts, read_bounds
+from discreet.hierarchy.cubes import areas_of, count_table, cube_estimates, leaf_counts, read_bounds
 from discreet.hierarchy.estimate import Estimates, upward
 from discreet.hierarchy.integers import Fit, Limits, integers, limits_of
+from discreet.hierarchy.measure import Drawn
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.hierarchy.topdown import totals_first
 from discreet.io.progress import Progress
+from discreet.lazy import lazily
 from discreet.programme.cube import Cube
 from discreet.programme.hierarchical import Output
 from discreet.programme.programme import Programme
+from discreet.programme.release import ReleaseFormat
 from discreet.release.assemble import write_cube
 from discreet.release.folder import ReleaseFolder
 from discreet.release.hierarchy import (
+    estimates_place,
     write_areas,
     write_bounds,
     write_categories,
     write_estimates,
-    write_measurements,
 )
 from discreet.release.manifest import CubeEntry, FileEntry
+from discreet.release.measurements import write_measurements
 from discreet.run.run import Places, Run
 from discreet.run.tabulating import tabulate_together
 from discreet.tabulate.tables import ConfidentialTable
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = lazily("scipy.sparse")
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,7 @@ class Fitting:
     folder: ReleaseFolder
     publication: Publication
     threads: int
+    _judged: list[Limits] = field(default_factory=list, init=False)  # of the counts that are written next
 
     def make(
         self, run: Run, places: Places | None, pay: Callable[[], None]
@@ -66,52 +75,75 @@ class Fitting:
 
     def judge(self, table: ConfidentialTable) -> None:
         """Refuse invariants that the counts cannot meet."""
-        self._limits(self.chosen.counts(table))
+        self._judged[:] = [self._limits(self.chosen.counts(table))]
 
-    def _limits(self, counts: csr_array) -> Limits:
+    def _limits(self, counts: sparse.csr_array) -> Limits:
         plan, bounds = self.chosen.plan, read_bounds(self.chosen)
         return limits_of(plan.spine, plan.strategy, counts, self.chosen.hierarchy.totals, bounds)
 
-    def write(self, counted: list[csr_array], progress: Progress) -> Written:
-        """Draw the noise, fit the areas and write all files."""
+    def write(self, counted: list[sparse.csr_array], progress: Progress) -> Written:
+        """Draw the noise, fit the areas and write all files that an interrupted run has not finished."""
         (counts,) = counted
-        chosen, rule = self.chosen, self.chosen.hierarchy
-        limits = self._limits(counts)
-        drawn, fit, areas = chosen.drawn(counts), Fit(rule.fit), len(chosen.plan.spine)
-        climbed = None
+        chosen, rule, cubes = self.chosen, self.chosen.hierarchy, self.programme.cubes
+        limits = self._judged.pop() if self._judged else self._limits(counts)
+        drawn = chosen.drawn(counts)
+        entries = {cube.id: entry for cube in cubes if (entry := self._finished(cube))}
+        if left := [cube for cube in cubes if cube.id not in entries]:
+            entries |= self._tables(left, drawn, limits, progress)
+        progress.stage("writing areas and categories")
+        files = [
+            write_areas(self.folder, chosen),
+            write_categories(self.folder, chosen, cubes),
+            *write_bounds(self.folder, rule),
+        ]
+        if Output.MEASUREMENTS in rule.outputs:
+            progress.stage("writing measurements", len(chosen.plan.spine))
+            files += write_measurements(self.folder, chosen, drawn, self.threads, progress)
+        return Written(entries, tuple(files))
+
+    def _finished(self, cube: Cube) -> CubeEntry | None:
+        """The cube as an interrupted run of the same noise has written it, estimates included."""
+        entry = self.folder.finished(cube.id)
+        if entry is None or Output.ESTIMATES not in self.chosen.hierarchy.outputs:
+            return entry
+        wanted = estimates_place(cube.id, ReleaseFormat.PARQUET)
+        return entry if any(file.path == wanted for file in entry.files) else None
+
+    def _tables(
+        self, cubes: Sequence[Cube], drawn: Drawn, limits: Limits, progress: Progress
+    ) -> dict[str, CubeEntry]:
+        """Fit all areas and write cubes with their estimates."""
+        rule, areas = self.chosen.hierarchy, len(self.chosen.plan.spine)
+        fit, climbed = Fit(rule.fit), None
         if fit is Fit.TREE or Output.ESTIMATES in rule.outputs:
             progress.stage("estimating areas", areas)
             climbed = upward(drawn, limits.totals, progress)
         progress.stage("fitting areas", areas)
         settled = drawn if fit is Fit.TREE else totals_first(drawn, limits)
-        fitted = integers(
-            settled, limits, fit, self.threads, climbed=climbed, parts=self.folder, progress=progress
+        whole = leaf_counts(
+            integers(
+                settled, limits, fit, self.threads, climbed=climbed, parts=self.folder, progress=progress
+            )
         )
-        whole = leaf_counts(fitted)
-        estimates = Estimates(climbed) if climbed and Output.ESTIMATES in rule.outputs else None
-        progress.stage("writing tables", len(self.programme.cubes))
-        entries = {cube.id: self._cube(cube, whole, estimates, progress) for cube in self.programme.cubes}
-        files = [
-            write_areas(self.folder, chosen),
-            write_categories(self.folder, chosen, self.programme.cubes),
-            *write_bounds(self.folder, rule),
-        ]
-        if Output.MEASUREMENTS in rule.outputs:
-            progress.stage("writing measurements")
-            files += write_measurements(self.folder, chosen, drawn)
-        return Written(entries, tuple(files))
+        estimates = None
+        if climbed is not None and Output.ESTIMATES in rule.outputs:
+            progress.stage("estimating areas again, from above")
+            estimates = Estimates(climbed)
+        return {cube.id: self._cube(cube, whole, estimates, progress) for cube in cubes}
 
     def _cube(
-        self, cube: Cube, whole: csr_array, estimates: Estimates | None, progress: Progress
+        self, cube: Cube, whole: sparse.csr_array, estimates: Estimates | None, progress: Progress
     ) -> CubeEntry:
+        progress.stage(f"writing {cube.id}")
         formats = with_parquet(self.programme.release.formats)
         table = count_table(self.chosen, whole, cube)
         entry = write_cube(self.folder, table, self.publication, formats)
         if estimates is not None:
-            found = cube_estimates(self.chosen, estimates, cube)
-            further = write_estimates(self.folder, found, table, formats)
+            progress.stage(f"writing estimates of {cube.id}", areas_of(self.chosen, cube))
+            parts = cube_estimates(self.chosen, estimates, cube, self.threads, progress)
+            further = write_estimates(self.folder, cube, parts, table, formats)
             entry = entry.model_copy(update={"files": (*entry.files, *further)})
-        progress.step()
+            self.folder.finish(entry)
         return entry
 
     def _refuse_large(self) -> None:

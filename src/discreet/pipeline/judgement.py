@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
-from discreet.audit.declared_gates import gate_problems
 from discreet.errors import (
     DiscreetError,
     Mistakes,
@@ -20,7 +20,7 @@ from discreet.errors import (
 from discreet.formats.dataset import column_problems
 from discreet.formats.sdmx_ids import described, id_problems
 from discreet.hierarchy.blocks import block_problems
-from discreet.hierarchy.cubes import bounds_problems
+from discreet.lazy import lazily
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.weak import weak_problems
 from discreet.population.household_sizes import household_problems
@@ -31,15 +31,24 @@ from discreet.programme.release import ReleaseFormat
 from discreet.run.identity import snapshot_problems
 from discreet.run.tabulating import modulus_problems
 
+if TYPE_CHECKING:
+    from discreet.audit import declared_gates
+    from discreet.hierarchy import cubes as hierarchical_cubes
+else:
+    declared_gates = lazily("discreet.audit.declared_gates")
+    hierarchical_cubes = lazily("discreet.hierarchy.cubes")
+
 
 def declared_problems(programme: Programme, chosen: Mechanism | None) -> Iterator[Problem]:
     """What the declaration and the law of the noise show; ``chosen`` is None where no noise could be made."""
     if chosen is not None:
         yield from weak_problems(programme, chosen)
-        yield from bounds_problems(chosen)
+        if programme.hierarchy is not None:
+            yield from hierarchical_cubes.bounds_problems(chosen)
     yield from block_problems(programme)
     yield from snapshot_problems(programme)
-    yield from noted(partial(gate_problems, programme))
+    if programme.gates.differencing is not None or programme.gates.reconstruction is not None:
+        yield from noted(partial(declared_gates.gate_problems, programme))
     for cube in programme.cubes:
         yield from column_problems(cube)
         if chosen is not None:

@@ -11,17 +11,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from discreet.audit.verdict import GateVerdict, require_passed
 from discreet.errors import DiscreetError, Mistakes
 from discreet.formats.publication import Publication
 from discreet.formats.writers import with_parquet
 from discreet.hierarchy.blocks import Block, blocks_of
-from discreet.hierarchy.consistent import tables_that_add_up
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.io.progress import Progress
 from discreet.io.register import Register
+from discreet.lazy import lazily
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.private import PrivateMechanism
 from discreet.pipeline.earlier import (
@@ -34,7 +32,6 @@ from discreet.pipeline.earlier import (
     require_comparable,
     require_releases,
 )
-from discreet.pipeline.hierarchical import Fitting
 from discreet.pipeline.judgement import declared_problems, found_data_problems, problems_of
 from discreet.pipeline.spending import Paid, Spending, uncharged
 from discreet.programme.programme import Programme
@@ -60,7 +57,16 @@ from discreet.run.tabulating import tabulate, tabulate_together
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from discreet.audit.corrections import Corrections
+    from discreet.hierarchy import consistent
+    from discreet.pipeline import hierarchical
+else:
+    consistent, hierarchical = (
+        lazily("discreet.hierarchy.consistent"),
+        lazily("discreet.pipeline.hierarchical"),
+    )
 
 UNCHARGED = (
     "the noise is new in every run: publishing the same tables again adds its epsilon or rho to this one's; name the "
@@ -296,7 +302,7 @@ def _adjusted_cubes(
 ) -> dict[str, CubeEntry]:
     """Fit all noisy tables so that they add up, and write the files of every cube."""
     progress.stage("making totals add up", len(noisy))
-    tables = tables_that_add_up(blocks, {table.cube.id: table for table in noisy}, progress)
+    tables = consistent.tables_that_add_up(blocks, {table.cube.id: table for table in noisy}, progress)
     return {one.cube.id: write_cube(folder, one, publication, formats, split) for one in tables}
 
 
@@ -382,7 +388,9 @@ class _Protecting:
         publication, formats = self._publication(), with_parquet(self.programme.release.formats)
         split = self.programme.release.split
         if isinstance(self.mechanism, HierarchicalMechanism):
-            fitting = Fitting(self.programme, self.mechanism, folder, publication, self.run.threads)
+            fitting = hierarchical.Fitting(
+                self.programme, self.mechanism, folder, publication, self.run.threads
+            )
             written, rows = fitting.make(self.run, _places(swapped), self._pay)
             self._measured = written.files
             return [written.cubes[cube.id] for cube in self.programme.cubes], dict(rows), 0
@@ -456,6 +464,8 @@ class _Protecting:
             swapped,
             self.programme.labels,
             tuple(dict.fromkeys(zero.text for zero in self.programme.structural_zeros)),
+            {cube.id: cube.title for cube in self.programme.cubes},
+            rule.language,
         )
 
     def _digests(self) -> Digests:

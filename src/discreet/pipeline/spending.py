@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from discreet.errors import Mistakes
 from discreet.maths.privacy.accounting import Neighbours, PrivacyLoss
 from discreet.maths.privacy.amounts import amounts, compared, readable, without_rounding
 from discreet.perturb.cost import own_cost, release_cost
-from discreet.perturb.ledger import Ledger
 from discreet.perturb.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from discreet.perturb.ledger import Ledger
 
 
 @dataclass(frozen=True)

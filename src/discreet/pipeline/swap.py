@@ -1,7 +1,7 @@
 """The swap command: from a programme to swapped microdata, a public summary, a private log and the auditor's report.
 
 Both folders are published atomically, the private one first, with a mark that is removed when the other one is there:
-a run that was killed between the two is repeated by calling it again.
+a run that was killed at any moment before that is repeated by calling it again, which replaces both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ from discreet.programme.swap import SwapRule
 from discreet.report.swap import write_report
 from discreet.run.run import Engine, require_none
 from discreet.swap.figures import SwapFigures, figures_of, read_members
-from discreet.swap.output import public_summary, swapped_tables, write_log, write_microdata, write_summary
+from discreet.swap.output import (
+    PublicSummary,
+    public_summary,
+    swapped_tables,
+    write_log,
+    write_microdata,
+    write_summary,
+)
 from discreet.swap.result import SwapResult, profile_names
 from discreet.swap.swapping import swap
 
@@ -40,6 +47,7 @@ class Swapped:
     private: Path
     records: dict[str, int]  # unit -> records whose place changed
     figures: SwapFigures
+    summary: PublicSummary
 
 
 def write_swap(
@@ -62,26 +70,27 @@ def write_swap(
     rule, population = _declared(programme)
     _require_apart(programme, out, private)
     require_none(place_column_problems(programme))
-    replaceable = partial(_require_free_or_unfinished, out)
+    replaceable = partial(_require_free_or_unfinished, out, private)
     with (
-        AtomicFolder(out, OUT) as public,
+        AtomicFolder(out, OUT, require_replaceable=replaceable) as public,
         AtomicFolder(private, PRIVATE, require_replaceable=replaceable) as confidential,
     ):
         result = swap(programme, secret, threads, progress)
         progress.stage("writing microdata")
         records = write_microdata(programme, result.moves, secret, public, progress.step)
-        write_summary(public_summary(result, rule, population.geography, programme.release.disclose), public)
+        summary = public_summary(result, rule, population.geography, programme.release.disclose)
+        write_summary(summary, public)
         progress.stage("writing the private log and report")
         write_log(programme, result, secret, confidential)
         figures = _figures(programme, rule, result, secret)
-        write_report(figures, rule, programme.name, confidential)
-        require_free(public.place, OUT)
+        write_report(figures, rule, programme.release.title or programme.name, confidential)
+        replaceable(public.place, OUT)
         with confidential.file(UNFINISHED) as mark:
             mark.write(_mark(out))
         confidential.publish()
         public.publish()
         (confidential.place / UNFINISHED).unlink()
-    return Swapped(public.place, confidential.place, records, figures)
+    return Swapped(public.place, confidential.place, records, figures, summary)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,8 +126,8 @@ def _declared(programme: Programme) -> tuple[SwapRule, PopulationRule]:
 
 def _require_apart(programme: Programme, out: Path, private: Path) -> None:
     """Refuse, before any work, folders that are not free, inside each other or inside a folder of records."""
-    require_free(out, OUT)
-    _require_free_or_unfinished(out, private, PRIVATE)
+    _require_free_or_unfinished(out, private, out, OUT)
+    _require_free_or_unfinished(out, private, private, PRIVATE)
     one, two = out.resolve(), private.resolve()
     if one.is_relative_to(two) or two.is_relative_to(one):
         value = "is inside the folder of the microdata, or the reverse"
@@ -130,14 +139,14 @@ def _require_apart(programme: Programme, out: Path, private: Path) -> None:
                 raise mistake(place, option, value, "choose a folder elsewhere")
 
 
-def _require_free_or_unfinished(out: Path, private: Path, option: str) -> None:
-    """Refuse a private folder that is not free, unless a run for the same microdata was killed before they appeared."""
+def _require_free_or_unfinished(out: Path, private: Path, place: Path, option: str) -> None:
+    """Refuse a folder that is not free, unless the private one has the mark of a run for the same microdata."""
     try:
         left_over = (private / UNFINISHED).read_bytes() == _mark(out)
     except OSError:
         left_over = False
     if not left_over:
-        require_free(private, option)
+        require_free(place, option)
 
 
 def _mark(out: Path) -> bytes:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
 from discreet.io.files import Records
+from discreet.lazy import njit
 from discreet.population.encode import bare, is_text
 from discreet.programme.codelist import TOTAL, Code
 from discreet.programme.proposal import natural
@@ -138,7 +138,10 @@ def _add_levels(
             known = parents[level].setdefault(fine.texts[place], coarse.texts[above])
             if known != coarse.texts[above]:
                 value = f"{columns[level]} {fine.texts[place]!r} is in {columns[level - 1]} {known!r} and in another"
-                remedy = f"{columns[level - 1]!r} must follow from {columns[level]!r}: correct the records"
+                remedy = (
+                    f"name the columns coarse to fine, or correct the records: {columns[level - 1]!r} must follow "
+                    f"from {columns[level]!r}"
+                )
                 raise mistake(name, f"column {columns[level]}", value, remedy)
     return any(one.has_gaps for one in coded)
 

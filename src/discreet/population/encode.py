@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.lazy import njit
 from discreet.maths.cells import keys
 
 WEIGHT_UNIT = 1_000_000  # weights are sums of millionths, so that their order cannot change a sum

@@ -5,10 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterator
 
-import numpy as np
-
 from discreet.errors import Problem
 from discreet.io.databases import open_source
+from discreet.io.id_hashes import IdHashes
 from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.population import encode
 from discreet.programme.noise import PrivateNoise
@@ -42,17 +41,16 @@ def _unit_problems(unit: Unit, column: str | None, largest: int) -> Iterator[Pro
             value = "cannot be checked: no column of persons gives the household of each"
             yield Problem(records.name, KEY, value, "name it with population.household_id")
         return
-    key, found = secrets.token_bytes(SECRET_BYTES), [np.zeros(0, dtype=np.uint64)]
+    key, found = secrets.token_bytes(SECRET_BYTES), IdHashes()
     for batch in records.batches([column], []):
         ids = batch.column(column).drop_null()  # who has none lives in no household with others
         try:
-            found.append(encode.hashed_ids(ids, key, "household-sizes") if len(ids) else found[0])
+            if len(ids):
+                found.add(encode.hashed_ids(ids, key, "household-sizes"))
         except encode.BadColumn as bad:
             yield Problem(records.name, f"column {column}", bad.value, bad.remedy)
             return
-    hashes = np.concatenate(found)
-    hashes.sort()
-    if len(hashes) > largest and (hashes[largest:] == hashes[:-largest]).any():
+    if found.occurs(largest + 1):
         value = f"{largest} is too small: a household has more {COUNTED[unit.name]} than that"
         yield Problem(
             records.name, KEY, value, "state the size of the largest household, or correct the records"

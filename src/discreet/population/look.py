@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from discreet.io.csv_form import USUAL, CsvForm
 from discreet.io.databases import open_source
-from discreet.io.files import FEW, Records
+from discreet.io.files import BATCH, Records
 from discreet.maths.cells.dependence import dependence
 from discreet.population import encode
 from discreet.programme.facts import (
@@ -39,7 +39,7 @@ from discreet.programme.sources import Source
 
 Positions = NDArray[np.int64]  # record -> index of its value among the distinct ones, -1 for none
 
-WIDE = FEW // 2  # distinct values in a batch above which a column identifies records
+WIDE = BATCH // 2  # distinct values in a batch above which a column identifies records
 FIRST = 20_000  # records, spread over the first batch, that rule most pairs out
 SAMPLE = 20_000  # records per batch that represent it
 MOST_SAMPLED = 200_000

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet.errors import Problem
 from discreet.io.databases import open_source
 from discreet.io.files import Records
+from discreet.maths.cells.keys import hash_order
 from discreet.population import encode
 from discreet.programme.codelist import Codelist
 from discreet.programme.programme import Programme, Unit, Variable
@@ -60,7 +61,7 @@ def divided_households(programme: Programme) -> Iterator[Problem]:
         return
     homes = _Homes(household)
     for batch in records.batches([household], [finest]):
-        homes.add(batch, _text(batch.column(finest)))
+        homes.add(batch, batch.column(finest))
     if not homes.sound():
         yield Problem(
             records.name,
@@ -91,8 +92,21 @@ def _distinct(batch: pa.RecordBatch, columns: list[str]) -> Iterator[Place]:
     """The different places of some records, as text: values are compared, and only different ones become text."""
     stored = [batch.column(name) for name in columns]
     plain = [column.storage if isinstance(column, pa.ExtensionArray) else column for column in stored]
-    found = pa.table(plain, names=columns).group_by(columns).aggregate([])
+    found = pa.table(_run_starts(plain), names=columns).group_by(columns).aggregate([])
     yield from zip(*(_text(found.column(name).combine_chunks()).to_pylist() for name in columns), strict=True)
+
+
+def _run_starts(columns: list[pa.Array]) -> list[pa.Array]:
+    """The rows that differ from the one before: records are mostly ordered by place, so that these are few."""
+    first = np.zeros(len(columns[0]), dtype=bool)
+    first[:1] = True
+    for column in columns:
+        if not pa.types.is_dictionary(column.type) or column.null_count:
+            return columns
+        codes = column.indices.to_numpy(zero_copy_only=False)
+        first[1:] |= codes[1:] != codes[:-1]
+    rows = pa.array(np.flatnonzero(first))
+    return [column.take(rows) for column in columns]
 
 
 def _text(column: pa.Array) -> pa.Array:
@@ -165,30 +179,47 @@ def _code_of(tree: Codelist, level: int, name: str, chain: Place, named: dict[tu
 
 
 class _Homes:
-    """The places of households, by hashes of their ids under a temporary key."""
+    """The places of households, by hashes of their ids under a temporary key.
+
+    Members are mostly adjacent, so that only the first of those with the same household and place is stored.
+    """
 
     def __init__(self, column: str) -> None:
         self._key = secrets.token_bytes(32)
         self._ids: list[NDArray[np.uint64]] = []
-        self._places: list[NDArray[np.uint64]] = []
+        self._places: list[NDArray[np.int32]] = []
+        self._known: dict[str, int] = {}  # place -> its number
         self._column = column
 
     def add(self, batch: pa.RecordBatch, places: pa.Array) -> None:
         """Record the places of households; members without a household or a place are skipped."""
-        ids = batch.column(self._column)
-        known = pc.and_(pc.is_valid(ids), pc.is_valid(places))
+        ids, place = batch.column(self._column), self._numbers(places)
+        if ids.null_count or (place < 0).any():
+            known = (place >= 0) & pc.is_valid(ids).to_numpy(zero_copy_only=False)
+            ids, place = ids.filter(pa.array(known)), place[known]
         try:
-            hashes = encode.hashed_ids(ids.filter(known), self._key, "household")
+            hashes = encode.hashed_ids(ids, self._key, "household")
         except encode.BadColumn:
             return
-        self._ids.append(hashes)
-        self._places.append(encode.hashed_ids(places.filter(known), self._key, "place"))
+        first = np.ones(len(hashes), dtype=bool)
+        first[1:] = (hashes[1:] != hashes[:-1]) | (place[1:] != place[:-1])
+        self._ids.append(hashes[first])
+        self._places.append(place[first])
+
+    def _numbers(self, places: pa.Array) -> NDArray[np.int32]:
+        """The number of each record's place, -1 where it is missing."""
+        places = places.storage if isinstance(places, pa.ExtensionArray) else places
+        coded = places if pa.types.is_dictionary(places.type) else places.dictionary_encode()
+        names = [*_text(coded.dictionary).to_pylist(), None]
+        found = [-1 if name is None else self._known.setdefault(name, len(self._known)) for name in names]
+        entries = pc.fill_null(pc.cast(coded.indices, pa.int64()), len(names) - 1)
+        numbers: NDArray[np.int32] = np.array(found, dtype=np.int32)[entries.to_numpy(zero_copy_only=False)]
+        return numbers
 
     def sound(self) -> bool:
         """Whether each household is in one place."""
         if not self._ids:
             return True
-        ids, places = np.concatenate(self._ids), np.concatenate(self._places)
-        order = np.argsort(ids)
-        same = ids[order][1:] == ids[order][:-1]
-        return not bool((same & (places[order][1:] != places[order][:-1])).any())
+        order, ids = hash_order(np.concatenate(self._ids))
+        places = np.concatenate(self._places)[order]
+        return not bool(((ids[1:] == ids[:-1]) & (places[1:] != places[:-1])).any())

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from discreet.errors import Mistakes, Problem
 from discreet.io.databases import open_source
 from discreet.io.files import Records
+from discreet.io.id_hashes import IdHashes
 from discreet.maths.cells.keys import record_keys
 from discreet.population import encode
 from discreet.population.encode import Codes, EncodedRecords, ordered
 from discreet.population.values import MOST_SHOWN, Wrong, coder_of, values_problem
 from discreet.programme.amounts import REMEDY, AmountsSeen, is_named_amount
+from discreet.programme.broken_rules import broken_rules
 from discreet.programme.cube import Cube
-from discreet.programme.filter import Filter, masks
+from discreet.programme.filter import Filter
 from discreet.programme.noise import PrivateNoise
 from discreet.programme.programme import Programme, Unit, Variable
 
@@ -236,13 +238,6 @@ class Findings:
         return found
 
 
-def has_duplicates(hashes: NDArray[np.uint64]) -> bool:
-    """Whether an id occurs twice, by 64-bit hashes; n different ids collide with probability n^2/2^65."""
-    hashes = np.sort(hashes)
-    return bool((hashes[1:] == hashes[:-1]).any())
-
-
-_JUDGED = 1 << 16  # records whose masks stay in the cache together
 _Item = TypeVar("_Item")
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -265,7 +260,7 @@ class UnitReader:
         if missing:
             raise Mistakes(missing)
         self._needs = needs = with_order(needs, self._records)
-        self._ids: list[NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
+        self._ids = IdHashes()
         self._found = Findings(
             amounts={
                 name: AmountsSeen()
@@ -297,7 +292,7 @@ class UnitReader:
 
     def found(self) -> Findings:
         """What was found in the records read so far."""
-        return replace(self._found, duplicates=has_duplicates(self.ids()))
+        return replace(self._found, duplicates=self._ids.occurs(2))
 
     def found_here(self) -> Findings:
         """The same without duplicate ids, which are found among the ``ids`` of all parts of a table."""
@@ -305,7 +300,7 @@ class UnitReader:
 
     def ids(self) -> NDArray[np.uint64]:
         """The hashes of the ids read so far; none where no column of ids is read."""
-        return np.concatenate(self._ids)
+        return self._ids.all()
 
     def _block(self, batch: pa.RecordBatch, pool: Executor) -> EncodedRecords:
         self._found.records += batch.num_rows
@@ -362,7 +357,7 @@ class UnitReader:
         hashes = np.zeros(rows, dtype=np.uint64)
         if needs.id_column is not None:
             hashes = self._column(needs.id_column, self._hashed, columns[needs.id_column], np.uint64)
-            self._ids.append(hashes)
+            self._ids.add(hashes)
         if needs.record_key is None:
             return record_keys(hashes)
         given = self._column(needs.record_key, encode.given_keys, columns[needs.record_key], np.uint32)
@@ -384,12 +379,7 @@ class UnitReader:
 
     def _judge(self, codes: Mapping[str, Codes]) -> None:
         rules = [rule for rule in self._needs.rules if codes.keys() >= set(rule.variables)]
-        records = len(next(iter(codes.values()), ()))
-        for start in range(0, records if rules else 0, _JUDGED):
-            part = {name: leaves[start : start + _JUDGED] for name, leaves in codes.items()}
-            for rule, broken in zip(rules, masks(rules, part), strict=True):
-                if broken.any():
-                    self._found.broken.add(rule)
+        self._found.broken |= broken_rules(rules, codes)
 
     def _note(self, key: str, value: str, remedy: str) -> None:
         self._found.bad.setdefault((key, value), remedy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.programme.definitions import (
+    LABEL,
+    NO_DEFINITION,
+    Definition,
+    Definitions,
+    definition_in,
+    text_columns,
+    text_in,
+)
+from discreet.text.phrase import phrase
 
 TOTAL = "_T"
-TOTAL_LABEL = "Total"
+TOTAL_LABEL = phrase("Total")
 
 MOST_CODES = (
     5_000_000  # a million take some ten seconds to read; the 1 km grid of the EU has 4.5 million cells
@@ -30,6 +41,7 @@ class Code:
     code: str
     parent: str
     label: str
+    definition: Definition = NO_DEFINITION
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +53,7 @@ class Codelist:
     labels: tuple[str, ...]
     parents: tuple[int, ...]  # position of the parent, -1 below the total
     depths: tuple[int, ...]  # 1 directly below the total
+    definitions: Definitions = dataclasses.field(default_factory=dict)
 
     @cached_property
     def position(self) -> dict[str, int]:
@@ -134,6 +147,7 @@ class Breakdown:
     node_of_leaf: NDArray[np.int32]  # leaf of the codelist -> finest node that contains it
     grouped: str | None = None  # the variable whose codes a user has grouped; None if declared
     upper: tuple[str, ...] = ()  # the names of its levels above the finest, the first below the total first
+    definitions: Definitions = dataclasses.field(default_factory=dict)  # of the codes of the codelist
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -238,6 +252,7 @@ def codelist(name: str, rows: Iterable[Code], file: str = "") -> Codelist:
         tuple(row.label or row.code for row, _, _ in ordered),
         tuple(parent for _, parent, _ in ordered),
         tuple(depth for _, _, depth in ordered),
+        {row.code: row.definition for row in rows if row.definition},
     )
 
 
@@ -300,6 +315,7 @@ def breakdown(variable: str, name: str, tree: Codelist, cut: Sequence[int]) -> B
         (TOTAL_LABEL, *(tree.labels[index] for index in places)),
         np.array([-1, *(nodes[parent] if parent >= 0 else 0 for parent in above)], dtype=np.int32),
         np.array([nodes[leaf] for leaf in tree.leaves], dtype=np.int32),
+        definitions=tree.definitions,
     )
 
 
@@ -344,14 +360,22 @@ def read_codes(path: Path, lead: str = "@") -> list[Code]:
 
 
 def write_codelist(path: Path, tree: Codelist) -> None:
-    """Write a codelist as CSV code,parent,label."""
+    """Write a codelist as CSV: code, parent, label, then translations and definitions where it has some."""
+    parents = [tree.codes[parent] if parent >= 0 else "" for parent in tree.parents]
+    write_code_columns(path, tree.codes, parents, text_columns(tree.codes, tree.labels, tree.definitions))
+
+
+def write_code_columns(
+    path: Path, codes: Sequence[str], parents: Sequence[str], texts: Iterable[tuple[str, list[str]]]
+) -> None:
+    """Write the columns of a codelist as CSV."""
+    columns = {"code": codes, "parent": parents, **dict(texts)}
     with path.open("w", encoding="utf-8", newline="") as out:
         # a lone carriage return is not quoted by itself, and would end the line when read
-        strange = any("\r" in text for text in (*tree.codes, *tree.labels))
+        strange = any("\r" in text for column in columns.values() for text in column)
         writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL if strange else csv.QUOTE_MINIMAL)
-        writer.writerow(("code", "parent", "label"))
-        for code, parent, label in zip(tree.codes, tree.parents, tree.labels, strict=True):
-            writer.writerow((code, tree.codes[parent] if parent >= 0 else "", label))
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
 
 
 def _text(path: Path) -> str:
@@ -408,7 +432,8 @@ def _csv_codes(path: Path, text: str) -> Iterator[Code]:
 def _csv_code(row: dict[str, str]) -> Iterator[Code]:
     code, parent = row.get("code", ""), row.get("parent", "")
     if code != TOTAL or parent:
-        yield Code(code, "" if parent == TOTAL else parent, row.get("label", ""))
+        above = "" if parent == TOTAL else parent
+        yield Code(code, above, text_in(row, LABEL, code), definition_in(row))
 
 
 def _level_separator(text: str, lead: str) -> str | None:

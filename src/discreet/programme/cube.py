@@ -64,6 +64,11 @@ class Cube:
         return self.depths if self.shown is None else tuple(d for d in self.depths if d in self.shown.every)
 
     @cached_property
+    def known_crosstabs(self) -> list[tuple[tuple[Codelist, ...], tuple[CrossTab, ...]]]:
+        """Its cross-tabulations by the codelists that they were last made with."""
+        return []
+
+    @cached_property
     def interior(self) -> tuple[Depths, ...]:
         """The cross-tabulations of its finest codes: one, unless the codes of an axis end at different depths."""
         return tuple(product(*(np.unique(axis.depths[axis.finest]).tolist() for axis in self.axes)))
@@ -181,6 +186,11 @@ class Level:
         nodes[self.places] = self.nodes
         return nodes
 
+    @cached_property
+    def has(self) -> NDArray[np.bool_]:
+        """Place -> whether the axis has the code."""
+        return self.node_at >= 0
+
 
 @dataclass(frozen=True, eq=False)
 class CrossTab:
@@ -226,9 +236,19 @@ def crosstabs(cube: Cube, codelists: Mapping[str, Codelist]) -> tuple[CrossTab, 
 
 
 def all_crosstabs(cube: Cube, codelists: Mapping[str, Codelist]) -> tuple[CrossTab, ...]:
-    """All cross-tabulations of a cube in the order of its ``depths``, published or not."""
+    """All cross-tabulations of a cube in the order of its ``depths``, published or not; made once."""
+    trees = tuple(codelists[axis.variable] for axis in cube.axes)
+    for known, made in cube.known_crosstabs:
+        if all(one is other for one, other in zip(known, trees, strict=True)):
+            return made
+    found = _make_crosstabs(cube, trees)
+    cube.known_crosstabs[:] = [(trees, found)]
+    return found
+
+
+def _make_crosstabs(cube: Cube, trees: Sequence[Codelist]) -> tuple[CrossTab, ...]:
     order = tuple(sorted(range(len(cube.axes)), key=lambda k: cube.axes[k].variable))
-    choices = [_levels(axis, codelists[axis.variable]) for axis in cube.axes]
+    choices = [_levels(axis, tree) for axis, tree in zip(cube.axes, trees, strict=True)]
     return tuple(
         CrossTab(
             cube.signature(tuple(depth for depth, _ in chosen)),

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from discreet.programme.amounts import REMEDY, is_named_amount
 from discreet.programme.codelist import Breakdown
@@ -17,7 +17,16 @@ from discreet.programme.eu2021 import StandardTable
 from discreet.programme.filter import Filter, alternatives, mentioned, parse_filter
 from discreet.programme.labels import Labels, standard_title
 from discreet.programme.population import PopulationRule, UnitName
-from discreet.programme.section import Declared, Findings, Identifier, Text
+from discreet.programme.section import (
+    Declared,
+    Findings,
+    Identifier,
+    Label,
+    LanguageTag,
+    Text,
+    text_or_languages,
+    worded,
+)
 from discreet.programme.sources import FileSource, file_source
 from discreet.programme.variables import Variable
 
@@ -31,11 +40,17 @@ class DeclaredCounts(Declared):
     modulus: Annotated[int, Field(ge=2, le=2**62)] = 2**32
 
 
+TitleEntry = Annotated[
+    Annotated[str, Tag("|text")] | Annotated[dict[LanguageTag, Label], Field(min_length=1), Tag("|table")],
+    Discriminator(text_or_languages),
+]
+
+
 class DeclaredCube(Declared):
     """One table: a cross of breakdowns."""
 
     id: Identifier
-    title: str = ""
+    title: TitleEntry = ""
     unit: UnitName = "persons"
     axes: Annotated[list[Text], Field(min_length=1, max_length=16)]
     base: Text | None = None
@@ -86,12 +101,13 @@ class CubeResolver:
     cells: int
     labels: Labels
     findings: Findings
+    language: str = "en"  # of titles that do not state theirs
 
     def cubes(
         self, declared: Sequence[DeclaredCube | None], tables: Sequence[StandardTable]
     ) -> tuple[tuple[Cube, ...], dict[str, ReadyMade]]:
         """All cubes, the built-in ones first, and the ready-made counts of some."""
-        wanted = [*_standard(tables, self.labels), *_declared(declared)]
+        wanted = [*_standard(tables, self.labels), *_declared(declared, self.language, self.findings)]
         if not wanted and not {"cubes", "standard"} & self.findings.broken_sections:
             self.findings.add("cubes", "none declared", "add a [[cubes]] entry or a [standard] section")
         self._check_ids(wanted)
@@ -247,13 +263,15 @@ def _standard(tables: Sequence[StandardTable], labels: Labels) -> Iterator[_Requ
         )
 
 
-def _declared(declared: Sequence[DeclaredCube | None]) -> Iterator[_Requested]:
+def _declared(
+    declared: Sequence[DeclaredCube | None], language: str, findings: Findings
+) -> Iterator[_Requested]:
     for place, cube in enumerate(declared):
         if cube is not None:
             yield _Requested(
                 key=f"cubes[{place}]",
                 id=cube.id,
-                title=cube.title,
+                title=worded(f"cubes[{place}].title", cube.title, language, findings),
                 unit=cube.unit,
                 axes=tuple(cube.axes),
                 base=cube.base,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from discreet.programme.engine_kind import EngineKind
 from discreet.programme.section import Declared, Findings, Text, matching
 
 Memory = Annotated[str, matching(r"[1-9][0-9]*[mgtMGT]", 'write an amount such as "512m" or "8g"')]
@@ -54,17 +54,10 @@ class DeclaredEngine(Declared):
     master: Text | None = None
     packages: list[Package] = []
     shuffle_partitions: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    memory: DeclaredMemory = DeclaredMemory()
+    memory: DeclaredMemory = Field(default_factory=DeclaredMemory)
     wait: Annotated[int, Field(ge=1, le=86_400)] = WAIT
     folder: Text | None = None
     spark: dict[Text, object] = {}
-
-
-class EngineKind(StrEnum):
-    """Where a run computes: in this process, or on Spark."""
-
-    EMBEDDED = "embedded"
-    SPARK = "spark"
 
 
 @dataclass(frozen=True)

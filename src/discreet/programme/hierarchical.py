@@ -83,7 +83,7 @@ class DeclaredHierarchical(Declared):
     largest_household: Annotated[int, Field(ge=1, le=10_000)] | None = None
     snapshot: Text | None = None
     large_delta: bool = False
-    invariants: DeclaredInvariants = DeclaredInvariants()
+    invariants: DeclaredInvariants = Field(default_factory=DeclaredInvariants)
     outputs: Annotated[list[Literal["counts", "estimates", "measurements"]], Field(min_length=1)] = [
         "counts",
         "estimates",

@@ -23,7 +23,7 @@ from discreet.maths.privacy.composition import Composition
 from discreet.programme.attributes import Attributes
 from discreet.programme.hierarchical import DeclaredHierarchical, HierarchyRule
 from discreet.programme.population import PopulationRule, SampleMethod, UnitName
-from discreet.programme.section import Amount, Declared, Findings, Text, text_or_table
+from discreet.programme.section import Amount, Declared, Findings, Text, is_file, text_or_table
 from discreet.programme.split import BudgetRule, DeclaredSplit, Split, budget_of, refused_split
 from discreet.programme.utility_file import read_utility
 
@@ -290,7 +290,7 @@ def _cell_key(declared: DeclaredCellKey, findings: Findings) -> CellKeyNoise | N
                 f"noise.{key}", "is given together with ptable", "keep the file or the parameters, not both"
             )
     path = findings.folder / declared.ptable
-    if not path.is_file():
+    if not is_file(path):
         findings.add("noise.ptable", f"no file {declared.ptable!r}", "correct the path of the p-table")
     return CellKeyNoise(path, keys, declared.allow_weak)
 

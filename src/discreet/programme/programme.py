@@ -179,15 +179,23 @@ def inspect_declared(
     path = findings.path
     population = resolve_population(declared.population, findings, supplied.sources)
     tables = standard_tables(declared.standard, findings)
-    variables = resolve_variables(declared.variables, declared.standard, tables, findings, supplied.codelists)
+    own = declared.release.language
+    variables = resolve_variables(
+        declared.variables, declared.standard, tables, findings, supplied.codelists, own
+    )
     labels = resolve_labels(
-        declared.variables, declared.release.unit_labels, declared.standard, variables, findings
+        declared.variables, declared.release, declared.standard is not None, variables, findings
     )
     swap = resolve_swap(declared.swap, population, variables, findings)
     noise = resolve_noise(declared.noise, findings)
     release, limits = resolve_release(declared.release, findings), resolve_limits(declared.limits)
     resolver = CubeResolver(
-        variables=variables, population=population, cells=limits.cells, labels=labels, findings=findings
+        variables=variables,
+        population=population,
+        cells=limits.cells,
+        labels=labels,
+        findings=findings,
+        language=release.language,
     )
     cubes, ready_made = resolver.cubes(declared.cubes, tables)
     zeros = resolver.structural_zeros(declared.structural_zeros)
@@ -305,7 +313,7 @@ def _variable(variable: Variable) -> dict[str, Any]:
 def _cube(cube: Cube, ready: ReadyMade | None) -> dict[str, Any]:
     return {
         "id": cube.id,
-        "title": cube.title,
+        "title": str(cube.title),
         "unit": cube.unit,
         "axes": [f"{axis.variable}.{axis.name}" for axis in cube.axes],
         "base": cube.base.canonical if cube.base else None,

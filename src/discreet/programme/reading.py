@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from discreet.errors import mistake
@@ -39,10 +39,10 @@ class DeclaredProgramme(Declared):
     structural_zeros: list[DeclaredStructuralZero | None] = []
     swap: DeclaredSwap | None = None
     noise: NoiseEntry | None = None
-    release: DeclaredRelease = DeclaredRelease()
-    limits: DeclaredLimits = DeclaredLimits()
-    gates: DeclaredGates = DeclaredGates()
-    serve: DeclaredServe = DeclaredServe()
+    release: DeclaredRelease = Field(default_factory=DeclaredRelease)
+    limits: DeclaredLimits = Field(default_factory=DeclaredLimits)
+    gates: DeclaredGates = Field(default_factory=DeclaredGates)
+    serve: DeclaredServe = Field(default_factory=DeclaredServe)
     engine: DeclaredEngine | None = None
 
 
@@ -94,10 +94,19 @@ def checked_declaration(raw: dict[str, Any], findings: Findings) -> DeclaredProg
     return DeclaredProgramme.model_validate(raw)
 
 
+_DEEP = re.compile(r"(?:\[\s*){50}")  # arrays in arrays; the sections of a programme have at most two
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a programme file, unchecked."""
+    nested = mistake(
+        path, "", "nested too deeply", "write it flat, as docs/reference/programme-file.md shows"
+    )
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        text = path.read_bytes().decode("utf-8-sig")
+        if _DEEP.search(text):  # a parser near the end of its stack may print what it cannot raise
+            raise nested
+        return tomllib.loads(text)
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise mistake(path, "", f"cannot be read: {reason}", "give the path of a programme file") from None
@@ -109,9 +118,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except ValueError:  # of numbers with thousands of digits
         raise mistake(path, "", "has a number of thousands of digits", "correct the file") from None
     except RecursionError:
-        raise mistake(
-            path, "", "nested too deeply", "write it flat, as docs/reference/programme-file.md shows"
-        ) from None
+        raise nested from None
 
 
 def _path(detail: ErrorDetails) -> Path_:

@@ -11,7 +11,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from discreet.programme.population import UnitName
-from discreet.programme.section import Declared, Findings, Identifier, Label, matching
+from discreet.programme.section import (
+    Declared,
+    Findings,
+    Identifier,
+    LabelEntry,
+    LanguageTag,
+    matching,
+    worded,
+)
 
 Agency = Annotated[
     str,
@@ -31,8 +39,9 @@ class DeclaredRelease(Declared):
     """What is written and what it discloses about the noise."""
 
     name: Identifier | None = None
-    title: Label | None = None
-    unit_labels: dict[UnitName, Label] = {}
+    title: LabelEntry | None = None
+    language: LanguageTag = "en"
+    unit_labels: dict[UnitName, LabelEntry] = {}
     agency: Agency | None = None
     version: Version = "1.0"
     formats: list[Literal["parquet", "csv", "sdmx-csv", "json-stat", "xlsx", "px"]] = ["parquet"]
@@ -77,6 +86,7 @@ class ReleaseRule:
     formats: tuple[ReleaseFormat, ...]
     disclose: Disclosure
     title: str = ""  # for readers
+    language: str = "en"  # of labels, titles and definitions that do not state theirs
     consistent: bool = False  # whether counts are adjusted so that all totals add up
     split: bool = False  # whether CSV files and workbooks have one level each
     declared: tuple[str | None, str | None] = (None, None)  # name and agency, None where the folder decides
@@ -113,7 +123,8 @@ def resolve_release(declared: DeclaredRelease, findings: Findings) -> ReleaseRul
         version=declared.version,
         formats=tuple(dict.fromkeys(formats)),
         disclose=Disclosure(declared.disclose),
-        title=declared.title or "",
+        title=worded("release.title", declared.title, declared.language, findings),
+        language=declared.language,
         consistent=declared.consistent,
         split=declared.levels == "split",
         declared=(declared.name, declared.agency),

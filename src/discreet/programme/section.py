@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from discreet.errors import AbsentData, Mistakes, Problem
 from discreet.maths.exact_numbers import fraction, is_amount
+from discreet.programme.definitions import LANGUAGE_TAG
+from discreet.text.phrase import translated
 
 FORM = "form"  # error type whose context has the remedy
 LONGEST_LABEL = 200
+LONGEST_DESCRIPTION = 4_000
 
 
-STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)  # of every table of the file
+STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)  # of every table of the file
 
 
 class Declared(BaseModel):
@@ -30,9 +33,22 @@ class Declared(BaseModel):
     model_config = STRICT
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a name that no file can have is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def text_or_table(value: object) -> str:
     """Which of two forms a value has, as the tag of a tagged union."""
     return "|text" if isinstance(value, str) else "|table"
+
+
+def text_or_languages(value: object) -> str:
+    """Whether a text is given once or by language, as the tag of a tagged union."""
+    return "|table" if isinstance(value, dict) else "|text"
 
 
 def matching(pattern: str, remedy: str) -> AfterValidator:
@@ -73,6 +89,28 @@ def _label(value: str) -> str:
 
 
 Label = Annotated[str, AfterValidator(_label)]  # what readers see in headings, XML and file properties
+
+
+def _description(value: str) -> str:
+    if not value.strip() or len(value) > LONGEST_DESCRIPTION or not value.replace("\n", " ").isprintable():
+        remedy = f"write up to {LONGEST_DESCRIPTION:,} characters of text, or leave the key out"
+        raise PydanticCustomError(FORM, "{shown}", {"shown": repr(value[:60]), "remedy": remedy})
+    return " ".join(value.split())
+
+
+Description = Annotated[str, AfterValidator(_description)]
+LanguageTag = Annotated[
+    str, matching(LANGUAGE_TAG.pattern, "write the tag of a language such as en or pt-BR")
+]
+LabelEntry = Annotated[
+    Annotated[Label, Tag("|text")] | Annotated[dict[LanguageTag, Label], Field(min_length=1), Tag("|table")],
+    Discriminator(text_or_languages),
+]
+DescriptionEntry = Annotated[
+    Annotated[Description, Tag("|text")]
+    | Annotated[dict[LanguageTag, Description], Field(min_length=1), Tag("|table")],
+    Discriminator(text_or_languages),
+]
 Amount = int | float | str  # a number, or a fraction such as "1/3"
 Quota = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -120,3 +158,14 @@ def positive(key: str, value: Amount, findings: Findings) -> Fraction:
     if not is_amount(amount):
         findings.add(key, repr(value), 'give a positive number (1e-15 to 1e6), or a fraction such as "1/3"')
     return amount
+
+
+def worded(key: str, entry: str | Mapping[str, str] | None, own: str, findings: Findings) -> str:
+    """A text, or one by language, of which that of the release's own is required; empty where it is not given."""
+    if entry is None or isinstance(entry, str):
+        return entry or ""
+    if own not in entry:
+        remedy = f"add one, or declare release.language (now {own!r})"
+        findings.add(key, f"no text in the language of the release, {own!r}", remedy)
+        return ""
+    return translated(entry[own], {tag: text for tag, text in entry.items() if tag != own})

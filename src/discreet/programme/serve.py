@@ -64,7 +64,7 @@ class DeclaredServe(Declared):
     sparsity: DeclaredSparsity | None = None
     attribute: Quota | None = None
     forbidden: list[Annotated[list[Text], Field(min_length=1)]] = []
-    history: DeclaredHistory = DeclaredHistory()
+    history: DeclaredHistory = Field(default_factory=DeclaredHistory)
     account: DeclaredAccount | None = None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from discreet.errors import AbsentData, Mistakes, Problem
-from discreet.programme.section import Declared, Text
+from discreet.programme.section import Declared, Text, is_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -265,8 +265,10 @@ def _path_source(given: str, dialect: Dialect, folder: Path) -> ClusterSource | 
         return ClusterSource(path=given, dialect=dialect)
     local = unquote(urlsplit(given).path) if given.startswith("file:/") else given
     place = folder / Path(local).expanduser()
-    is_delta = "://" not in local and (place / DELTA_LOG).is_dir()
-    return ClusterSource(path=place.absolute().as_uri(), given=given, dialect=dialect) if is_delta else None
+    is_delta = "://" not in local and _is_folder(place / DELTA_LOG)
+    return (
+        ClusterSource(path=f"file://{place.absolute()}", given=given, dialect=dialect) if is_delta else None
+    )
 
 
 def _declared_file(entry: DeclaredSource, folder: Path, file: str, key: str) -> FileSource | ClusterSource:
@@ -342,7 +344,7 @@ def _uri_problems(uri: str) -> Iterator[tuple[str, str]]:
 def _absent_database(entry: DeclaredSource, folder: Path) -> Iterator[tuple[str, str]]:
     uri = entry.uri or ""
     embedded = uri.partition("://")[0] in DATABASE_FILES and "://" in uri
-    if embedded and not database_file(uri, folder).is_file():
+    if embedded and not is_file(database_file(uri, folder)):
         yield "no such database file", f"put it into {folder} or correct the uri"
 
 
@@ -365,9 +367,9 @@ def file_source(given: str, folder: Path, file: str, key: str) -> FileSource:
         remedy = f'write {key.rpartition(".")[2]} = {{ uri = "..", table = ".." }}'
         raise Mistakes([Problem(file, key, without_user(given), remedy)])
     place = folder / Path(given).expanduser()
-    if place.is_dir():
+    if _is_folder(place):
         pattern = str(Path(escape(str(place))) / "**" / "*.parquet")
-    elif place.is_file():  # its name may have characters that mean something in a pattern
+    elif is_file(place):  # its name may have characters that mean something in a pattern
         pattern = escape(str(place))
     else:
         pattern = str(Path(escape(str(folder))) / Path(given).expanduser())
@@ -382,6 +384,13 @@ def file_source(given: str, folder: Path, file: str, key: str) -> FileSource:
         remedy = f"use files that all end in one of {', '.join(SUFFIXES)}"
         raise Mistakes([Problem(file, key, f"files {given!r}", remedy)])
     return FileSource(given, pattern, kind)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that nothing can have
+        return False
 
 
 def format_of(path: Path) -> FileFormat | None:

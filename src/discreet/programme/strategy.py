@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from importlib.resources import files
 from math import prod
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -364,7 +364,7 @@ def pl94_2020(name: str, levels: Sequence[str] | None = None) -> Strategy:
     """
     if name not in PL94:
         raise mistake("", "strategy", f"no strategy {name!r}", f"choose from {', '.join(PL94)}")
-    with (Path(__file__).parent / "pl94_2020.toml").open("rb") as file:
+    with (files("discreet.programme") / "pl94_2020.toml").open("rb") as file:
         declared = tomllib.load(file)[name]
     shares = {level: Fraction(share) for level, share in declared["levels"].items()}
     queries = {

@@ -54,7 +54,7 @@ class DeclaredSwap(Declared):
     exclude: Text | None = None
     risk_column: Text | None = None
     exclude_zero_risk: bool = False
-    quotas: DeclaredQuotas = DeclaredQuotas()
+    quotas: DeclaredQuotas = Field(default_factory=DeclaredQuotas)
 
 
 class Donors(Enum):

@@ -35,14 +35,25 @@ from discreet.programme.coding import (
 )
 from discreet.programme.filter import alternatives
 from discreet.programme.population import UnitName
-from discreet.programme.section import Declared, Findings, Label, Text, Word, text_or_table
+from discreet.programme.sdmx_codelist import ENDINGS, read_sdmx_codes
+from discreet.programme.section import (
+    Declared,
+    DescriptionEntry,
+    Findings,
+    LabelEntry,
+    Text,
+    Word,
+    is_file,
+    text_or_table,
+)
 
 
 class DeclaredCodelist(Declared):
-    """A codelist file whose indentation is not written with ``@``."""
+    """A codelist file whose indentation is not written with ``@``, or one of several in an SDMX message."""
 
     file: Text
     lead: Annotated[str, Field(min_length=1, max_length=1)] = "@"
+    id: Text | None = None
 
 
 CodelistEntry = Annotated[
@@ -75,8 +86,11 @@ class DeclaredVariable(Declared):
     bands: Limits | None = None
     reference_day: Day | None = None
     breakdowns: Annotated[dict[Word, BreakdownEntry], Field(min_length=1)] | None = None
-    label: Label | None = None
-    breakdown_labels: dict[Text, Label] = {}
+    label: LabelEntry | None = None
+    breakdown_labels: dict[Text, LabelEntry] = {}
+    description: DescriptionEntry | None = None
+    source: LabelEntry | None = None
+    topic: LabelEntry | None = None
 
 
 class DeclaredStandard(Declared):
@@ -132,22 +146,23 @@ def resolve_variables(
     tables: Sequence[eu2021.StandardTable],
     findings: Findings,
     supplied: Mapping[str, Codelist] = NO_CODELISTS,
+    own: str = eu2021.OWN,
 ) -> dict[str, Variable]:
     """Every declared variable, and those of the built-in tables that are not declared.
 
-    Supplied codelists replace the files that are declared.
+    Supplied codelists replace the files that are declared; built-in labels are in the language ``own`` if they have it.
     """
     built_in = standard_names(standard)
     variables: dict[str, Variable] = {}
     for name, entry in declared.items():
         with findings.gathering():
-            variables[name] = _declared_variable(name, entry, built_in, findings, supplied)
+            variables[name] = _declared_variable(name, entry, built_in, findings, supplied, own)
         if name not in variables:
             findings.broken_variables.add(name)
     wanted = dict.fromkeys(name for table in tables for name in table.variables)
     for name in sorted(set(wanted) - set(variables) - findings.broken_variables):
         with findings.gathering():
-            variables[name] = _standard_variable(name, variables, findings)
+            variables[name] = _standard_variable(name, variables, findings, own)
         if name not in variables:
             findings.broken_variables.add(name)
     return variables
@@ -159,10 +174,11 @@ def _declared_variable(
     standard: set[str],
     findings: Findings,
     supplied: Mapping[str, Codelist],
+    own: str,
 ) -> Variable:
     key = f"variables.{name}"
     found = _coding(name, entry, findings)
-    tree = supplied[name] if name in supplied else _declared_codelist(name, entry, found, standard, findings)
+    tree = supplied.get(name) or _declared_codelist(name, entry, found, standard, findings, own)
     if entry.bands == FROM_CODELIST:
         found = _bands_of_codelist(found, tree, key, findings)
     _require_sound(codelist_problems(found, tree), key, findings)
@@ -207,42 +223,45 @@ def _attribute(name: str, entry: DeclaredVariable, standard: set[str]) -> Attrib
 
 
 def _declared_codelist(
-    name: str, entry: DeclaredVariable, found: Coding, standard: set[str], findings: Findings
+    name: str, entry: DeclaredVariable, found: Coding, standard: set[str], findings: Findings, own: str
 ) -> Codelist:
     key = f"variables.{name}.codelist"
     if entry.codelist is None:
         if found.bands:
             return codelist(name, made_codes(found))
         if name in standard and name not in (eu2021.GEOGRAPHY, eu2021.WORKPLACE):
-            return codelist(name, eu2021.codelist_rows(name))
+            return codelist(name, eu2021.codelist_rows(name, own))
         raise mistake(
             findings.path, key, "is missing", "give a file with code,parent,label, or bands of numbers"
         )
-    given, lead = (
-        (entry.codelist, "@")
-        if isinstance(entry.codelist, str)
-        else (entry.codelist.file, entry.codelist.lead)
-    )
-    if not (findings.folder / given).is_file():
+    given = DeclaredCodelist(file=entry.codelist) if isinstance(entry.codelist, str) else entry.codelist
+    path = findings.folder / given.file
+    if not is_file(path):
         raise mistake(
-            findings.path, key, f"no file {given!r}", f"put it into {findings.folder} or correct it"
+            findings.path, key, f"no file {given.file!r}", f"put it into {findings.folder} or correct it"
         )
-    return read_codelist(findings.folder / given, name, lead)
+    if path.suffix.lower() in ENDINGS:
+        return codelist(name, read_sdmx_codes(path, given.id or "", own), str(path))
+    return read_codelist(path, name, given.lead)
 
 
-def _standard_variable(name: str, variables: Mapping[str, Variable], findings: Findings) -> Variable:
+def _standard_variable(
+    name: str, variables: Mapping[str, Variable], findings: Findings, own: str
+) -> Variable:
     if name in (eu2021.GEOGRAPHY, eu2021.WORKPLACE):
-        tree = _regional_codelist(name, variables, findings)
+        tree = _regional_codelist(name, variables, findings, own)
     else:
-        tree = codelist(name, eu2021.codelist_rows(name))
+        tree = codelist(name, eu2021.codelist_rows(name, own))
     axes = _standard_breakdowns(name, tree)
     return Variable(name, eu2021.column(name), tree, axes, None, eu2021.attribute_of(name))
 
 
-def _regional_codelist(name: str, variables: Mapping[str, Variable], findings: Findings) -> Codelist:
+def _regional_codelist(
+    name: str, variables: Mapping[str, Variable], findings: Findings, own: str
+) -> Codelist:
     """The built-in programme has no regions: the place of work follows from the declared geography."""
     if name == eu2021.WORKPLACE and eu2021.GEOGRAPHY in variables:
-        return codelist(name, eu2021.lpw_rows(variables[eu2021.GEOGRAPHY].codelist))
+        return codelist(name, eu2021.lpw_rows(variables[eu2021.GEOGRAPHY].codelist, own))
     if eu2021.GEOGRAPHY in findings.broken_variables:
         raise Mistakes([])
     remedy = f"declare [variables.{eu2021.GEOGRAPHY}] with the codelist of your regions"

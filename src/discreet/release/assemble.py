@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +12,7 @@ from discreet.formats.levels import LEVEL
 from discreet.formats.publication import Publication
 from discreet.formats.writers import SDMX_STRUCTURES, SPLIT, WRITERS, level_place, place
 from discreet.programme.cube import Cube
+from discreet.programme.definitions import tags_of
 from discreet.programme.release import ReleaseFormat
 from discreet.release.certificate import CERTIFICATE
 from discreet.release.folder import ReleaseFolder
@@ -20,6 +21,7 @@ from discreet.release.noise_entry import entry_of
 from discreet.release.reader import breakdowns, write_codes
 from discreet.release.readme import readme
 from discreet.tabulate.tables import ProtectedTable
+from discreet.text.phrase import others_of
 
 
 def write_cube(
@@ -86,15 +88,17 @@ def release_manifest(
     return Manifest(
         discreet_version=version("discreet"),
         name=publication.name,
-        title=publication.title,
+        title=str(publication.title),
         agency=publication.agency,
         version=publication.version,
+        language=publication.language,
         noise=entry_of(publication.noise),
         swapped=publication.swapped,
         places=tuple(sorted(publication.geography)),
         labels=publication.labels.only(
             (axis.breakdown for cube in entries for axis in cube.axes), (cube.unit for cube in entries)
         ),
+        titles=_translated_titles({"": publication.title, **publication.titles}),
         structural_zeros=publication.structural_zeros,
         level_column=LEVEL,
         digests=digests,
@@ -102,6 +106,14 @@ def release_manifest(
         cubes=tuple(entries),
         files=tuple(files),
     )
+
+
+def _translated_titles(titles: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Language -> cube -> its title, where it has one."""
+    return {
+        tag: {name: others_of(text)[tag] for name, text in titles.items() if tag in others_of(text)}
+        for tag in tags_of(titles.values())
+    }
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import BrokenRelease
+from discreet.io.serialize import read_json
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.accounting import ARITHMETIC
 from discreet.maths.privacy.amounts import decimal_text
@@ -43,7 +43,7 @@ def verify_certificate(place: Path) -> Certified:
     manifest = None if folder is None else read_manifest(folder)
     path = place if folder is None else folder / CERTIFICATE
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except FileNotFoundError:
         raise BrokenRelease(
             f"{path}: no certificate there; only releases with a guarantee have one"
@@ -54,15 +54,27 @@ def verify_certificate(place: Path) -> Certified:
         raise BrokenRelease(f"{path}: not a certificate; give one, or the folder of its release")
     found = list(problems(document))
     if manifest is not None and not found:  # what does not hold by itself need not be compared
-        found += _against(document, manifest)
+        try:
+            found += _against(document, manifest)
+        except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
+            found.append("a value that the manifest also states is missing, or of another kind")
+    tables, statistics = (_listed(document.get(name)) for name in ("tables", "statistics"))
+    cells = [one.get("cells") for one in statistics if isinstance(one, dict)]
+    counted = [number for number in cells if isinstance(number, int) and not isinstance(number, bool)]
+    if len(counted) < len(statistics) and not found:
+        found.append("a statistic does not state its number of cells")
     return Certified(
         name=str(document.get("release", "")),
         claim=_claim(document.get("total")),
         problems=tuple(found),
-        tables=len(document.get("tables", ())),
-        statistics=len(document.get("statistics", ())),
-        cells=sum(one["cells"] for one in document.get("statistics", ())) if not found else 0,
+        tables=len(tables),
+        statistics=len(statistics),
+        cells=0 if found else sum(counted),
     )
+
+
+def _listed(found: object) -> list[Any]:
+    return found if isinstance(found, list) else []
 
 
 def _claim(total: Any) -> str:
@@ -95,10 +107,13 @@ def _against(document: dict[str, Any], manifest: Manifest) -> Iterator[str]:
         said = getattr(guarantee, name)
         if said is not None and str(said) != total.get(name):
             yield f"the manifest states {name} = {said}"
-    if (guarantee.neighbours.value, guarantee.unit.value) != (document["neighbours"], document["protects"]):
+    if (guarantee.neighbours.value, guarantee.unit.value) != (
+        document.get("neighbours"),
+        document.get("protects"),
+    ):
         yield "the manifest states other neighbours"
-    most, fixed = document["largest_household"], tuple(document["fixed"])
-    if (guarantee.largest_household, guarantee.fixed or ()) != (most, fixed):
+    most, fixed = document.get("largest_household"), document.get("fixed")
+    if (guarantee.largest_household, list(guarantee.fixed or ())) != (most, fixed):
         yield "the manifest states other households or fixed attributes"
     if (guarantee.composition or Composition.BASIC).value != document.get("composition", "basic"):
         yield "the manifest states another composition"

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from discreet.errors import mistake
 from discreet.io.atomic_folder import PUBLIC, AtomicFolder, require_free
+from discreet.lazy import lazily
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import MANIFEST, SIGNATURE, CubeEntry, FileEntry, Manifest, is_release
-from discreet.release.signature import signature_of
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from discreet.release import signature
+else:
+    signature = lazily("discreet.release.signature")
 
 OPTION = "release folder"
 _PART = ".part"
+_LISTED = ".files"
+_FILES = TypeAdapter(tuple[FileEntry, ...])
 _DIGEST = 32  # bytes of SHA-256
 
 
@@ -74,14 +82,34 @@ class ReleaseFolder:
         self, place: str, write: Callable[[Path], None], form: ReleaseFormat | None = None, level: str = ""
     ) -> FileEntry:
         """Let ``write`` make one file of the release; it appears when it is complete and on disk."""
-        with self._folder.draft(place) as draft:
-            write(draft)
-            digest, size = file_sha256(draft), draft.stat().st_size
-            return FileEntry(path=place, sha256=digest, bytes=size, format=form, level=level)
+        (entry,) = self.write_together([place], lambda paths: write(paths[0]))
+        return entry.model_copy(update={"format": form, "level": level})
+
+    def write_together(
+        self, places: Sequence[str], write: Callable[[Sequence[Path]], None]
+    ) -> tuple[FileEntry, ...]:
+        """Let ``write`` make several files side by side; they appear when all are complete and on disk."""
+        with ExitStack() as drafts:
+            paths = [drafts.enter_context(self._folder.draft(place)) for place in places]
+            write(paths)
+            return tuple(
+                FileEntry(path=place, sha256=file_sha256(path), bytes=path.stat().st_size)
+                for place, path in zip(places, paths, strict=True)
+            )
 
     def finish(self, entry: CubeEntry) -> None:
         """Record that all files of a cube are in place; a later run with the same id starts from here."""
         self._folder.record(_record(entry.id), entry.model_dump_json().encode())
+
+    def finish_files(self, name: str, files: Sequence[FileEntry]) -> None:
+        """Record that files that belong to no cube are in place."""
+        content = _FILES.dump_json(tuple(files))
+        self._folder.record(f"{quote(name, safe='')}{_LISTED}", content)
+
+    def finished_files(self, name: str) -> tuple[FileEntry, ...] | None:
+        """The files that an interrupted run finished, if they are still those recorded."""
+        files = _listed(self._folder.records / f"{quote(name, safe='')}{_LISTED}")
+        return files if files and all(_matches(self.tree / file.path, file) for file in files) else None
 
     def store(self, name: str, part: bytes) -> None:
         """Store a part of a long computation, for a run with the same id; it is never published."""
@@ -101,7 +129,7 @@ class ReleaseFolder:
         text, kept = manifest.to_json(), {MANIFEST, *(file.path for file in manifest.all_files())}
         self.write(MANIFEST, lambda path: _write_text(path, text))
         if key is not None:
-            signed = signature_of(text.encode(), key)
+            signed = signature.signature_of(text.encode(), key)
             self.write(SIGNATURE, lambda path: _write_text(path, signed))
             kept.add(SIGNATURE)
         self._folder.keep_only(kept)
@@ -121,6 +149,8 @@ class ReleaseFolder:
                 record.unlink()
             else:
                 kept.update(file.path for file in entry.files)
+        for record in sorted(self._folder.records.glob(f"*{_LISTED}")):
+            kept.update(file.path for file in _listed(record))
         self._folder.keep_only(kept)
 
 
@@ -128,6 +158,13 @@ def file_sha256(path: Path) -> str:
     """The SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _listed(record: Path) -> tuple[FileEntry, ...]:
+    try:
+        return _FILES.validate_json(record.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return ()
 
 
 def _record(cube: str) -> str:

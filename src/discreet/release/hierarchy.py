@@ -8,24 +8,28 @@ compute all variances again.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from discreet.errors import BrokenRelease, Mistakes
 from discreet.formats.dataset import VALUE
-from discreet.hierarchy.cubes import CubeEstimates, query_cells, query_columns
-from discreet.hierarchy.measure import Kind, Measurements, Plan, Siblings, Stored, plan_of, published
+from discreet.hierarchy.cubes import CubeEstimates
+from discreet.hierarchy.estimate import Covariances, covariances, known_totals
+from discreet.hierarchy.measure import Plan, Siblings, Stored, plan_of
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.hierarchy.spine import spine_of
+from discreet.lazy import lazily
 from discreet.maths.tree.marginals import size_of
 from discreet.programme.cube import Cube
 from discreet.programme.hierarchical import HierarchyRule, groups_of
@@ -34,6 +38,11 @@ from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import FileEntry
 from discreet.release.reader import Release
 from discreet.tabulate.tables import ProtectedTable
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 AREAS = "hierarchy/areas.csv"
 AREA_COLUMNS = ("level", "code", "parent")
@@ -120,15 +129,6 @@ def _copied(source: Path, path: Path) -> None:
     path.write_bytes(source.read_bytes())
 
 
-def write_measurements(
-    folder: ReleaseFolder, chosen: HierarchicalMechanism, measurements: Measurements
-) -> Iterator[FileEntry]:
-    """Write the noisy counts of every query that a level asks, with the law of each."""
-    for level, query in measured(chosen.plan):
-        table = _measured_table(chosen, measurements, level, query)
-        yield folder.write(measurements_place(level, query), partial(pq.write_table, table))
-
-
 def measured(plan: Plan) -> list[tuple[str, str]]:
     """Every level and query that some area is measured by."""
     levels = plan.spine.levels
@@ -137,56 +137,39 @@ def measured(plan: Plan) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pairs))
 
 
-def _measured_table(
-    chosen: HierarchicalMechanism, measurements: Measurements, level: str, query: str
-) -> pa.Table:
-    plan = chosen.plan
-    found = published(measurements, level, query)
-    number = plan.spine.levels.index(level)
-    kinds = plan.kind_of[plan.spine.node_of[number][found.areas]]
-    cells = list(query_cells(chosen, query))
-    areas, width = len(found.areas), found.values.shape[1]
-    columns: dict[str, pa.Array] = {
-        chosen.hierarchy.geography: _codes(chosen.codes[number], np.repeat(found.areas, width))
-    }
-    for at, name in enumerate(query_columns(chosen, query)):
-        labels = list(dict.fromkeys(cell[at] for cell in cells))
-        index = np.array([labels.index(cell[at]) for cell in cells])
-        columns[name] = _codes(labels, np.tile(index, areas))
-    parameters = [str(_law(plan.kinds[kind], query)) for kind in kinds.tolist()]
-    texts = list(dict.fromkeys(parameters))
-    columns[VALUE] = pa.array(found.values.reshape(-1).astype(np.int64))
-    columns[PARAMETER] = _codes(texts, np.repeat([texts.index(one) for one in parameters], width))
-    columns[VARIANCE] = pa.array(np.repeat(found.variances, width))
-    return pa.table(columns)
-
-
-def _law(kind: Kind, query: str) -> object:
-    return kind.laws[kind.queries.index(query)].parameter
-
-
-def _codes(labels: Sequence[str], index: NDArray[np.int64]) -> pa.Array:
+def coded(labels: Sequence[str], index: NDArray[np.integer[Any]]) -> pa.Array:
+    """A column of codes, as a dictionary."""
     return pa.DictionaryArray.from_arrays(
-        pa.array(index.astype(np.int32)), pa.array(list(labels), pa.string())
+        pa.array(index.astype(np.int32, copy=False)), pa.array(list(labels), pa.string())
     )
 
 
 def write_estimates(
-    folder: ReleaseFolder, found: CubeEstimates, table: ProtectedTable, formats: Sequence[ReleaseFormat]
+    folder: ReleaseFolder,
+    cube: Cube,
+    parts: Iterable[CubeEstimates],
+    table: ProtectedTable,
+    formats: Sequence[ReleaseFormat],
 ) -> tuple[FileEntry, ...]:
-    """Write the estimates of every cell of a cube beside its whole counts, as Parquet and where declared as CSV."""
-    made = estimates_table(found, table)
-    files = [
-        folder.write(estimates_place(found.cube.id, ReleaseFormat.PARQUET), partial(_write_parquet, made))
-    ]
-    if ReleaseFormat.CSV in formats:
-        place = estimates_place(found.cube.id, ReleaseFormat.CSV)
-        files.append(folder.write(place, lambda path: pa_csv.write_csv(_plain(made), path)))
-    return tuple(files)
+    """Write the estimates of every cell of a cube beside its whole counts, as Parquet and where declared as CSV.
 
+    One part of the cube is in memory at a time.
+    """
+    forms = [ReleaseFormat.PARQUET, *(form for form in formats if form is ReleaseFormat.CSV)]
+    places = [estimates_place(cube.id, form) for form in forms]
 
-def _write_parquet(table: pa.Table, path: Path) -> None:
-    pq.write_table(table, path, row_group_size=ROWS_AT_ONCE)
+    def write(paths: Sequence[Path]) -> None:
+        made = (estimates_table(part, table) for part in parts)
+        first = next(made)
+        with ExitStack() as opened:
+            binary = opened.enter_context(pq.ParquetWriter(paths[0], first.schema))
+            text = [opened.enter_context(pa_csv.CSVWriter(path, _plain(first).schema)) for path in paths[1:]]
+            for one in chain([first], made):
+                binary.write_table(one, row_group_size=ROWS_AT_ONCE)
+                for writer in text:
+                    writer.write_table(_plain(one))
+
+    return folder.write_together(places, write)
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -198,23 +181,31 @@ def _plain(table: pa.Table) -> pa.Table:
     return pa.table(dict(zip(table.column_names, text, strict=True)))
 
 
-def estimates_table(found: CubeEstimates, table: ProtectedTable) -> pa.Table:
-    """All cells of a cube: codes, the whole count, the estimate, its standard error and a 95 % interval."""
-    cube = found.cube
-    counts = np.zeros(cube.size, dtype=np.int64)
-    counts[table.cells] = table.values
-    estimate, error = np.round(found.values, DIGITS) + 0.0, np.round(found.errors, ERROR_DIGITS)
+def estimates_table(part: CubeEstimates, table: ProtectedTable) -> pa.Table:
+    """Some cells of a cube in their order: codes, whole count, estimate, standard error and a 95 % interval."""
+    cube, cells = part.cube, np.arange(part.first, part.first + len(part.values))
+    counts = np.zeros(len(cells), dtype=np.int64)
+    listed = slice(*np.searchsorted(table.cells, [part.first, part.first + len(cells)]))
+    counts[table.cells[listed] - part.first] = table.values[listed]
+    estimate, error = np.round(part.values, DIGITS) + 0.0, np.round(part.errors, ERROR_DIGITS)
     lower, upper = interval(estimate, error)
-    every = np.arange(cube.size)
-    columns = {axis.variable: _codes(axis.codes, cube.nodes(every, k)) for k, axis in enumerate(cube.axes)}
+    columns = {
+        axis.variable: _coded_nodes(axis.codes, cube.nodes(cells, k)) for k, axis in enumerate(cube.axes)
+    }
     return pa.table(
         {**columns, VALUE: counts, ESTIMATE: estimate, ERROR: error, LOWER: lower, UPPER: upper}
     ).replace_schema_metadata({"confidence": str(CONFIDENCE)})
 
 
+def _coded_nodes(codes: Sequence[str], nodes: NDArray[np.int64]) -> pa.Array:
+    """A column of codes; its dictionary has those between the first and the last only."""
+    first, last = int(nodes.min()), int(nodes.max())
+    return coded(codes[first : last + 1], nodes - first)
+
+
 def interval(estimate: Floats, error: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
     """The normal interval of an estimate, never below 0: a count is not."""
-    reach = float(ndtri((1 + confidence) / 2)) * error
+    reach = float(special.ndtri((1 + confidence) / 2)) * error
     lower, upper = np.round(estimate - reach, DIGITS), np.round(estimate + reach, DIGITS)
     return np.maximum(lower, 0.0), np.maximum(upper, 0.0)
 
@@ -278,6 +269,11 @@ class PublishedHierarchy:
                 raise BrokenRelease(f"{CATEGORIES}: not {axis.size} categories of {axis.name}")
         return found
 
+    @cached_property
+    def covariances(self) -> Covariances:
+        """Of all estimates, by the strategy and the areas; no data are needed."""
+        return covariances(self.plan, known_totals(self.plan.spine, self.rule.totals))
+
     @property
     def bounds(self) -> Path:
         """The file of public bounds."""
@@ -335,7 +331,7 @@ def published_hierarchy(release: Release) -> PublishedHierarchy | None:
 
 def _read(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path)
+        return pq.read_table(path.absolute())
     except FileNotFoundError:
         raise BrokenRelease(f"{path}: missing; the release does not publish it") from None
     except pa.ArrowException:

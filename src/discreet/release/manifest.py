@@ -14,27 +14,32 @@ from typing import Annotated, Any
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
+    PlainSerializer,
     SerializerFunctionWrapHandler,
     ValidationError,
     model_serializer,
 )
 
 from discreet.errors import BrokenRelease, mistake
+from discreet.io.serialize import read_json
 from discreet.programme.cube import Cube, Depths, Shown, crossed
-from discreet.programme.labels import NO_LABELS, Labels
+from discreet.programme.labels import NO_LABELS, Labels, labels_of
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest_1 import FORMAT_1, noise_of_format_1
 from discreet.release.noise_entry import NoiseEntry
+from discreet.text.phrase import translated
 
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"  # beside the manifest, which does not list it
 KIND = "discreet release"
 FORMAT_VERSION = 2
+OWN = "en"
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, defer_build=True)
 
 
 def _inside(place: str) -> str:
@@ -146,6 +151,39 @@ class Digests(_Entry):
         return {name: value for name, value in write(self).items() if value or name != "salt"}
 
 
+class _TextsEntry(_Entry):
+    """Texts of variables, breakdowns and units in one language."""
+
+    variables: dict[str, str] = {}
+    breakdowns: dict[str, str] = {}
+    units: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    topics: dict[str, str] = {}
+
+
+class _LabelsEntry(_TextsEntry):
+    """The texts in the language of the release, and their translations."""
+
+    translations: dict[str, _TextsEntry] = {}
+
+
+def _labels(value: object) -> Labels:
+    if isinstance(value, Labels):
+        return value
+    read = _LabelsEntry.model_validate(value)
+    others = {tag: texts.model_dump() for tag, texts in read.translations.items()}
+    return labels_of(read.model_dump(exclude={"translations"}), others)
+
+
+def _written_labels(labels: Labels) -> dict[str, object]:
+    others = labels.translations()
+    return {**labels.own_texts(), **({"translations": others} if others else {})}
+
+
+LabelsEntry = Annotated[Labels, BeforeValidator(_labels), PlainSerializer(_written_labels)]
+
+
 class Manifest(_Entry):
     """The public description of a release."""
 
@@ -156,10 +194,16 @@ class Manifest(_Entry):
     title: str = ""
     agency: str = ""
     version: str = ""
+    language: str = OWN  # of labels, titles and definitions; omitted if English
     noise: NoiseEntry
     swapped: bool = False  # whether households exchanged their places before counting
     places: tuple[str, ...] = ()  # the variables that are places
-    labels: Labels = NO_LABELS  # of what is published; omitted if empty
+    labels: LabelsEntry = (
+        NO_LABELS  # of what is published, with definitions and translations; omitted if empty
+    )
+    titles: dict[
+        str, dict[str, str]
+    ] = {}  # language -> cube (empty: the release) -> its title; omitted if empty
     structural_zeros: tuple[
         str, ...
     ] = ()  # filters of cells that must be empty by definition; omitted if empty
@@ -175,6 +219,18 @@ class Manifest(_Entry):
         """Every file of the release but the manifest itself."""
         return (*self.files, *(file for cube in self.cubes for file in cube.files))
 
+    @property
+    def heading(self) -> str:
+        """The title of the whole, with its translations."""
+        return self._titled("", self.title)
+
+    def title_of(self, cube: CubeEntry) -> str:
+        """The title of a cube, with its translations."""
+        return self._titled(cube.id, cube.title)
+
+    def _titled(self, name: str, title: str) -> str:
+        return translated(title, {tag: titles.get(name, "") for tag, titles in self.titles.items()})
+
     def seal(self) -> str:
         """A SHA-256 of the manifest's content: it shows damage, it does not prove who wrote it."""
         return _seal(self._content())
@@ -185,7 +241,10 @@ class Manifest(_Entry):
 
     def _content(self) -> dict[str, object]:
         """Omit what is empty and was introduced later, so that releases without it keep their text."""
-        empty = {name for name in ("labels", "structural_zeros", "level_column") if not getattr(self, name)}
+        later = ("labels", "titles", "structural_zeros", "level_column")
+        empty = {name for name in later if not getattr(self, name)} | (
+            {"language"} if self.language == OWN else set()
+        )
         return self.model_dump(mode="json", exclude=empty)
 
 
@@ -198,7 +257,7 @@ def cube_entry(cube: Cube, cells: int, files: tuple[FileEntry, ...]) -> CubeEntr
     """Describe a cube and its written files."""
     return CubeEntry(
         id=cube.id,
-        title=cube.title,
+        title=str(cube.title),
         unit=cube.unit,
         base=cube.base.text if cube.base else "",
         base_normal=cube.base.canonical if cube.base and not cube.base.passes_all else "",
@@ -242,7 +301,7 @@ def codelist_place(breakdown: str) -> str:
 def is_release(folder: Path) -> bool:
     """Whether a folder is a release of Discreet, damaged or not."""
     try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        content = read_json(folder / MANIFEST)
     except (OSError, ValueError):
         return False
     return isinstance(content, dict) and content.get("kind") == KIND
@@ -252,7 +311,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Read and check manifest.json; anything else than an undamaged one is a broken release."""
     path = folder / MANIFEST
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except FileNotFoundError:
         raise BrokenRelease(f"{folder}: no {MANIFEST} there; give the folder of a release") from None
     except (OSError, ValueError):
@@ -314,8 +373,8 @@ def require_private_place(path: Path, release: Path) -> None:
 def _is_private_manifest(path: Path) -> bool:
     """Whether a file may be replaced: it has the fields of a private manifest."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = read_json(path)
+    except (OSError, ValueError):
         return False
     return isinstance(content, dict) and {"release", "run_id", "secret_fingerprint"} <= content.keys()
 

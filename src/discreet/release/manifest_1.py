@@ -22,7 +22,7 @@ FORMAT_1 = 1
 class NoiseStatement(BaseModel):
     """The ``noise`` of a format 1 manifest."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     method: str
     kind: LawKind

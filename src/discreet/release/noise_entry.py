@@ -58,7 +58,7 @@ VARIANCE_DIGITS = 12  # the last digits of a float sum depend on the processor
 class _Entry(BaseModel):
     """Fields that are None are left out of the JSON."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @model_serializer(mode="wrap")
     def _without_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:

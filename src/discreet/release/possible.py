@@ -32,7 +32,11 @@ def unusual_files(folder: Path) -> Iterator[str]:
 
 
 def require_plain(path: Path) -> None:
-    """Refuse a manifest that is a link, a folder or a pipe, before it is read."""
+    """Refuse a manifest that is a link, a folder or a pipe, or is in a folder that is a link, before it is read."""
+    if path.parent.is_symlink():
+        raise BrokenRelease(
+            f"{path.parent}: is a link, which may lead elsewhere tomorrow; give the folder itself"
+        )
     try:
         mode = path.lstat().st_mode
     except OSError:
@@ -79,7 +83,7 @@ def _cube_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> Iterator[
         return
     least, publishing = (1, UNCHANGED) if cube.weight else (_smallest(manifest), _publishing(manifest))
     try:
-        with pq.ParquetFile(folder / file.path) as stored:
+        with pq.ParquetFile((folder / file.path).absolute()) as stored:
             for part in stored.iter_batches(columns=[VALUE]):
                 values = part.column(0).to_numpy(zero_copy_only=False)
                 wrong = _impossible(values, least, publishing)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from discreet.errors import BrokenRelease, mistake
 from discreet.formats.dataset import VALUE
 from discreet.perturb.noise import Noise
-from discreet.programme.codelist import TOTAL, Breakdown
+from discreet.programme.codelist import TOTAL, TOTAL_LABEL, Breakdown, write_code_columns
 from discreet.programme.cube import Cube
+from discreet.programme.definitions import LABEL, Definitions, definition_in, text_columns, text_in
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import CubeEntry, Manifest, read_manifest
 
@@ -32,6 +33,7 @@ class PublishedCodes:
     codes: tuple[str, ...]
     parents: tuple[str, ...]
     labels: tuple[str, ...]
+    definitions: Definitions = field(default_factory=dict)
 
 
 def breakdowns(cubes: Iterable[Cube]) -> dict[str, Breakdown]:
@@ -51,12 +53,10 @@ def breakdowns(cubes: Iterable[Cube]) -> dict[str, Breakdown]:
 
 
 def write_codes(axis: Breakdown, path: Path) -> None:
-    """Write code, parent and label of every node; the total has no parent."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADER)
-        for code, parent, label in zip(axis.codes, axis.parents.tolist(), axis.labels, strict=True):
-            writer.writerow((code, "" if parent < 0 else axis.codes[parent], label))
+    """Write code, parent and label of every node, and its other texts; the total has no parent."""
+    parents = ["" if parent < 0 else axis.codes[parent] for parent in axis.parents.tolist()]
+    texts = list(text_columns(axis.codes, (str(axis.labels[0]), *axis.labels[1:]), axis.definitions))
+    write_code_columns(path, axis.codes, parents, texts)
 
 
 def read_codes(path: Path) -> PublishedCodes:
@@ -66,14 +66,18 @@ def read_codes(path: Path) -> PublishedCodes:
             rows = list(csv.reader(file))
     except (UnicodeDecodeError, csv.Error):
         rows = []
-    if not rows or tuple(rows[0]) != HEADER or any(len(row) != len(HEADER) for row in rows):
+    head = tuple(rows[0]) if rows else ()
+    if head[: len(HEADER)] != HEADER or any(len(row) != len(head) for row in rows):
         raise BrokenRelease(f"{path}: not a list of code,parent,label; fetch the release again")
-    codes, parents, labels = zip(*rows[1:], strict=True) if len(rows) > 1 else ((), (), ())
+    codes, parents = zip(*(row[:2] for row in rows[1:]), strict=True) if len(rows) > 1 else ((), ())
     if codes[:1] != (TOTAL,) or len(set(codes)) != len(codes):
         raise BrokenRelease(
             f"{path}: does not start with {TOTAL}, or a code occurs twice; fetch the release again"
         )
-    return PublishedCodes(codes, parents, labels)
+    texts = [dict(zip(head, row, strict=True)) for row in rows[1:]] if len(head) > len(HEADER) else []
+    labels = tuple(text_in(row, LABEL) for row in texts) or tuple(row[2] for row in rows[1:])
+    defined = {row["code"]: found for row in texts if (found := definition_in(row))}
+    return PublishedCodes(codes, parents, (TOTAL_LABEL, *labels[1:]), defined)
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,12 @@ class Release:
         file = self.cube(cube).file(ReleaseFormat.PARQUET)
         if file is None:
             raise BrokenRelease(f"{self.folder}: cube {cube} has no Parquet file; fetch the release again")
-        return pq.read_table(self.folder / file.path)
+        try:
+            # Arrow takes a relative path such as census:2021 for an address
+            return pq.read_table((self.folder / file.path).absolute())
+        except (pa.ArrowException, OSError):
+            value = f"{self.folder / file.path}: not readable as Parquet; fetch the release again"
+            raise BrokenRelease(value) from None
 
     def read_codes(self, breakdown: str) -> PublishedCodes:
         """Codes, parents and labels of a breakdown, such as ``AGE.M``."""
@@ -116,6 +125,56 @@ class Release:
 def open_release(folder: Path | str) -> Release:
     """Open a release folder; its manifest is checked, its files are not (``discreet verify`` does)."""
     return Release(Path(folder), read_manifest(Path(folder)))
+
+
+class HasRelease(Protocol):
+    """An object of a notebook that has an opened release."""
+
+    @property
+    def opened(self) -> Release:
+        """The release."""
+        ...
+
+
+@runtime_checkable
+class HasCube(HasRelease, Protocol):
+    """A table of a notebook: one cube of a release."""
+
+    def whole_cube(self) -> str:
+        """The id of the cube; refused where the table is only a part of it."""
+        ...
+
+
+AnyRelease = str | Path | Release | HasRelease
+
+
+def opened_release(release: AnyRelease) -> Release:
+    """A release that is open, or that of a folder or of a table."""
+    if isinstance(release, Release):
+        return release
+    if isinstance(release, str | Path):
+        return open_release(release)
+    if not hasattr(type(release), "opened"):
+        remedy = "give a release, a table of it, or the path of a release folder"
+        raise mistake("", "release", f"an object of type {type(release).__name__}", remedy)
+    return release.opened
+
+
+def opened_cube(release: AnyRelease, cube: str | None) -> tuple[Release, CubeEntry]:
+    """A cube of a release: by its id, that of a table, or the only one that there is."""
+    opened = opened_release(release)
+    if isinstance(release, HasCube):
+        own = release.whole_cube()
+        if cube not in (None, own):
+            remedy = f"the table is that of cube {own}: leave cube out, and name filters by where="
+            raise mistake(opened.folder, "cube", repr(cube), remedy)
+        return opened, opened.cube(own)
+    if cube is None:
+        if len(opened.manifest.cubes) != 1:
+            known = ", ".join(entry.id for entry in opened.manifest.cubes) or "none"
+            raise mistake(opened.folder, "cube", "left out", f"name one: this release has {known}")
+        return opened, opened.manifest.cubes[0]
+    return opened, opened.cube(cube)
 
 
 Values = NDArray[Any]  # int64 counts, or float64 estimates
@@ -172,7 +231,7 @@ class CubeFile:
         if column:
             wanted[column] = text
         try:
-            with pq.ParquetFile(self.path) as file:
+            with pq.ParquetFile(self.path.absolute()) as file:
                 for group in range(file.num_row_groups):
                     table = file.read_row_group(group, columns=list(wanted))
                     found = dict(zip(table.schema.names, table.schema.types, strict=True))

@@ -30,6 +30,9 @@ FIRST_ROWS = (
     4  # counts 0 to 3, of laws that depend on the count: neighbouring counts differ most where they are small
 )
 MOST_OUTCOMES = 200_000  # of steps with different losses together
+MOST_VALUES = 1 << 21  # of one law; no release has more
+MOST_STEPS = 1 << 27  # values times changes that are compared for one cross-tabulation
+MOST_CHANGES = 1 << 11  # of one record, where each of them is a step of its own
 _MATH = Context(prec=DIGITS)
 _DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR)
 
@@ -70,6 +73,7 @@ def law_table(kind: str, parameter: Fraction, bound: int | None, first: int, las
         "normal": (Fraction(0), parameter / (2 * (bound or 1) - 1)),
         "discrete-gaussian": (Fraction(0), parameter),
     }[kind]
+    _require_few(last - first)
     with localcontext(_MATH):
         half = _half(linear, quadratic, bound)
         sums = list(accumulate(reversed(half[1:])))  # over abs(v) >= the last, the last but one, .., 1
@@ -86,6 +90,7 @@ def law_table(kind: str, parameter: Fraction, bound: int | None, first: int, las
 
 def row_table(parameter: Fraction, count: int, last: int) -> Table:
     """The thresholds of Hellinger-type noise of one count, for published values from 0 to last."""
+    _require_few(max(last, int(_width(parameter / 2, Fraction(0)) + math.sqrt(count)) ** 2))
     with localcontext(_MATH):
         c, root = _decimal(parameter / 2, _MATH), Decimal(count).sqrt()
         weights: list[Decimal] = []
@@ -124,6 +129,7 @@ def _nearly_floor(share: Decimal) -> int:
 
 def _half(linear: Fraction, quadratic: Fraction, bound: int | None) -> list[Decimal]:
     """exp(-h(v)) for v = 0, 1, .. up to the bound, or until it is negligible."""
+    _require_few(_width(linear, quadratic) if bound is None else bound)
     ratio = (-_decimal(linear + quadratic, _MATH)).exp()
     step = (-_decimal(2 * quadratic, _MATH)).exp()
     weights = [Decimal(1)]
@@ -131,6 +137,24 @@ def _half(linear: Fraction, quadratic: Fraction, bound: int | None) -> list[Deci
         weights.append(weights[-1] * ratio)
         ratio *= step
     return weights
+
+
+class TooMuch(Exception):
+    """A number that no release has: recomputing what it claims would not end."""
+
+
+def _require_few(number: float, most: int = MOST_VALUES) -> None:
+    if number > most:
+        raise TooMuch
+
+
+def _width(linear: Fraction, quadratic: Fraction) -> float:
+    """About where exp(-linear v - quadratic v^2) is negligible."""
+    far = -math.log(NEGLIGIBLE)
+    return min(
+        far / float(linear) if linear else math.inf,
+        math.sqrt(far / float(quadratic)) if quadratic else math.inf,
+    )
 
 
 def _floor(share: Decimal) -> int:
@@ -158,6 +182,8 @@ def problems(document: Document) -> Iterator[str]:
     """Everything in a certificate that does not follow from the rest of it; nothing where the claim holds."""
     try:
         yield from _problems(document)
+    except TooMuch:
+        yield "it has numbers that no release has, and would not end to be recomputed"
     except (KeyError, TypeError, ValueError, ArithmeticError, IndexError) as error:
         yield f"it cannot be read: {type(error).__name__}"
 
@@ -339,11 +365,13 @@ def _delta(kind: str, rows: tuple[Table, ...], parameter: Fraction, l1: int, lar
     """The delta of one cross-tabulation: d(k) for a cell that changes by k, at most the largest d(k)/k for each."""
     if kind not in ("hellinger", "exponential"):
         table = rows[0]
+        _require_few(largest * len(table.numbers), MOST_STEPS)
         return l1 * max(table.delta(table, k * parameter, k) / k for k in range(1, largest + 1))
     if len(rows) == 1:
         one = rows[0].delta(rows[0], parameter, 1)
     else:
         one = max(a.delta(b, parameter) for a, b in pairwise(rows))
+    _require_few(l1, MOST_CHANGES)
     grown = Fraction(_MATH.exp(_decimal(parameter, _MATH)))
     return one * l1 if largest == 1 else one * sum((grown**k for k in range(l1)), Fraction(0))
 

@@ -34,8 +34,9 @@ from discreet.release.manifest import (
     read_manifest,
 )
 from discreet.release.possible import possible_problems, require_plain, unusual_files
-from discreet.release.reader import CubeFile, PublishedCodes, Values, read_codes
+from discreet.release.reader import CubeFile, PublishedCodes, Release, Values, read_codes
 from discreet.release.signature import UNSIGNED, SignatureState, Signed, read_signature
+from discreet.release.verify_estimates import recomputed
 from discreet.release.verify_hierarchy import hierarchy_problems
 
 ROWS_PER_PASS = 25_000_000  # bounds memory to about a gigabyte; more cells are compared in several passes
@@ -427,6 +428,7 @@ class Verification:
     compared: int  # cells that occur in more than one cube
     partial: int = 0  # cubes of which only some cross-tabulations are published, as the manifest states
     signature: SignatureState = UNSIGNED
+    recomputed: str = ""  # what of a hierarchical release was computed again, and what was not
 
     @property
     def passed(self) -> bool:
@@ -450,6 +452,7 @@ def verify(folder: Path | str, key: Ed25519PublicKey | None = None) -> Verificat
     if manifest.noise.adjusted and not problems and not comparison.problems:
         problems.extend(sum_problems(folder, manifest))
         problems.extend(hierarchy_problems(folder, manifest))
+    again = "" if problems or comparison.problems else recomputed(Release(folder, manifest))
     return Verification(
         manifest.name,
         (*problems, *comparison.problems),
@@ -459,6 +462,7 @@ def verify(folder: Path | str, key: Ed25519PublicKey | None = None) -> Verificat
         comparison.compared,
         sum(cube.published is not None for cube in manifest.cubes),
         signature,
+        again,
     )
 
 

@@ -17,17 +17,14 @@ from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease, Mistakes
 from discreet.formats.dataset import VALUE
-from discreet.hierarchy.cubes import Sums, indicators, standard_errors
-from discreet.hierarchy.estimate import Covariances, covariances, known_totals
+from discreet.hierarchy.cubes import Sums, standard_errors
 from discreet.hierarchy.measure import ancestors
 from discreet.maths.tree.bounds import UNBOUNDED
 from discreet.maths.tree.marginals import positions, size_of
-from discreet.programme.codelist import TOTAL
 from discreet.programme.hierarchical import Output
 from discreet.programme.release import ReleaseFormat
 from discreet.release.hierarchy import (
     BOUNDS,
-    CATEGORIES,
     ERROR,
     ERROR_DIGITS,
     ESTIMATE,
@@ -42,8 +39,10 @@ from discreet.release.hierarchy import (
     measurements_place,
     published_hierarchy,
 )
+from discreet.release.hierarchy_cubes import PublishedCube
 from discreet.release.manifest import CubeEntry, Manifest
-from discreet.release.reader import CubeFile, Release, read_codes
+from discreet.release.reader import CubeFile, Release
+from discreet.release.verify_estimates import estimate_problems
 
 NAMED = 5
 
@@ -57,15 +56,20 @@ def hierarchy_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
     if found is None:
         return
     try:
-        if Output.MEASUREMENTS in found.rule.outputs:
-            for level, query in measured(found.plan):
-                yield from _measurement_problems(found, level, query)
+        wrong = [
+            problem
+            for level, query in (measured(found.plan) if Output.MEASUREMENTS in found.rule.outputs else ())
+            for problem in _measurement_problems(found, level, query)
+        ]
+        yield from wrong
         checking = _Checking(found)
         for cube in manifest.cubes:
             counts = _Counts(found, cube)
             yield from checking.invariant_problems(counts)
             if Output.ESTIMATES in found.rule.outputs:
-                yield from _estimate_problems(found, counts, checking)
+                yield from _estimate_problems(found, counts)
+        if not wrong:
+            yield from estimate_problems(found, manifest.cubes)
     except (BrokenRelease, Mistakes) as broken:
         yield str(broken)
 
@@ -74,14 +78,12 @@ class _Counts:
     """The whole counts of one cube, in its grid."""
 
     def __init__(self, found: PublishedHierarchy, entry: CubeEntry) -> None:
-        folder = found.release.folder
-        self.entry, self.listed = entry, [read_codes(folder / axis.codelist) for axis in entry.axes]
-        self.codes = tuple(one.codes for one in self.listed)
-        self.shape = tuple(len(one) for one in self.codes)
+        self.entry, self.cube = entry, PublishedCube(found, entry)
+        self.codes, self.shape = self.cube.codes, self.cube.shape
         self.values = np.zeros(int(np.prod(self.shape)), dtype=np.int64)
         file = entry.file(ReleaseFormat.PARQUET)
         if file is not None:
-            for rows in CubeFile(entry, folder / file.path, self.codes).parts():
+            for rows in CubeFile(entry, found.release.folder / file.path, self.codes).parts():
                 self.values[rows.cells] = rows.values
 
     def named(self, cell: int) -> str:
@@ -95,48 +97,14 @@ class _Counts:
 
 @dataclass(frozen=True, eq=False)
 class _Checking:
-    """The tree, its invariants and the categories of a published hierarchy."""
+    """The invariants of a published hierarchy."""
 
     found: PublishedHierarchy
 
-    @cached_property
-    def covariances(self) -> Covariances:
-        """Of all estimates, computed again."""
-        plan = self.found.plan
-        return covariances(plan, known_totals(plan.spine, self.found.rule.totals))
-
-    def sums(self, counts: _Counts) -> Sums:
-        """How a cube sums the histogram, by the published categories."""
-        known, found = self.found.categories, dict[str, Floats]()
-        for axis, listed in zip(counts.entry.axes, counts.listed, strict=True):
-            if axis.variable == self.found.rule.geography:
-                continue
-            of = known.get((axis.variable, axis.breakdown))
-            place = {code: node for node, code in enumerate(listed.codes)}
-            if of is None or any(code not in place for code in of.values()):
-                raise BrokenRelease(f"{CATEGORIES}: it does not describe {axis.breakdown}")
-            finest = np.array([place[of[code]] for code in known[axis.variable, ""]], dtype=np.int64)
-            above = [place.get(parent, 0) if node else -1 for node, parent in enumerate(listed.parents)]
-            found[axis.variable] = indicators(finest, above)
-        names = [axis.variable for axis in counts.entry.axes]
-        return Sums(self.found.plan.strategy.histogram, names, found, counts.shape)
-
-    def nodes(self, counts: _Counts, sums: Sums) -> Integers:
-        """The node of each area of a cube; a code that occurs at several levels is meant at the first."""
-        spine, codes = self.found.plan.spine, self.found.areas[1]
-        node_of: dict[str, int] = {TOTAL: int(spine.node_of[0][0])}
-        for level, own in enumerate(codes):
-            for code, node in zip(own, spine.node_of[level].tolist(), strict=True):
-                node_of.setdefault(code, node)
-        wanted = (TOTAL,) if sums.place is None else counts.codes[sums.place]
-        if missing := [code for code in wanted if code not in node_of]:
-            raise BrokenRelease(f"cube {counts.entry.id}: {missing[0]} is not among the areas")
-        return np.array([node_of[code] for code in wanted], dtype=np.int64)
-
     def invariant_problems(self, counts: _Counts) -> Iterator[str]:
         """No count is negative, above zero in a structural zero, or outside of the public bounds."""
-        sums = self.sums(counts)
-        nodes, histogram = self.nodes(counts, sums), self.found.plan.strategy.histogram
+        sums, nodes = counts.cube.sums, counts.cube.nodes
+        histogram = self.found.plan.strategy.histogram
         possible = sums.summed(histogram.possible.reshape(1, -1).astype(np.float64))[0] > 0
         lower = np.zeros((len(nodes), sums.cells))
         upper = np.where(possible, float(UNBOUNDED), 0.0) + lower
@@ -244,7 +212,7 @@ def _measurement_problems(found: PublishedHierarchy, level: str, query: str) -> 
             return
 
 
-def _estimate_problems(found: PublishedHierarchy, counts: _Counts, checking: _Checking) -> Iterator[str]:
+def _estimate_problems(found: PublishedHierarchy, counts: _Counts) -> Iterator[str]:
     """All cells in their order, with the published counts, the errors of the strategy and their intervals."""
     entry, codes = counts.entry, counts.codes
     where = estimates_place(entry.id, ReleaseFormat.PARQUET)
@@ -265,8 +233,8 @@ def _estimate_problems(found: PublishedHierarchy, counts: _Counts, checking: _Ch
     value, estimate, error = (table[name].to_numpy() for name in (VALUE, ESTIMATE, ERROR))
     if not np.array_equal(value, counts.values):
         yield f"{where}: its counts are not those of the cube"
-    sums = checking.sums(counts)
-    computed = sums.placed(standard_errors(sums, checking.covariances, checking.nodes(counts, sums)))
+    sums = counts.cube.sums
+    computed = sums.placed(standard_errors(sums, found.covariances, counts.cube.nodes))
     wrong = np.flatnonzero(np.abs(error - computed) > 0.51 * 10.0**-ERROR_DIGITS)
     for cell in wrong[:NAMED].tolist():
         yield (

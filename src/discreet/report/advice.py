@@ -96,9 +96,10 @@ def _axes(advice: Advice) -> tuple[Axis, Axis]:
 
 def _choices(advice: Advice) -> Iterator[tuple[str, tuple[float, int]]]:
     """The proposed and the declared choice, where they are on the plane."""
-    if advice.proposal is not None and advice.task.kind is LawKind.CELL_KEY:
-        noise = advice.proposal.noise
-        yield "proposed", (float(noise["V"]), int(noise["D"]))
+    chosen = advice.proposal or advice.edge
+    if chosen is not None and advice.task.kind is LawKind.CELL_KEY:
+        name = "proposed" if advice.proposal is not None else "edge"
+        yield name, (float(chosen.noise["V"]), int(chosen.noise["D"]))
     if advice.task.declared is not None:
         V, D = advice.task.declared
         if advice.plane.V[-1] >= V and len(advice.plane.D) >= D:
@@ -108,7 +109,11 @@ def _choices(advice: Advice) -> Iterator[tuple[str, tuple[float, int]]]:
 def _chosen_text(advice: Advice) -> str:
     if advice.task.kind is not LawKind.CELL_KEY:
         return "The feasible region of the cell key method, for comparison."
-    return "Nothing is within all limits." if advice.proposal is None else f"Proposed: {advice.proposal}."
+    if advice.proposal is not None:
+        return f"Proposed: {advice.proposal}."
+    if advice.edge is None:
+        return "Nothing is within all limits."
+    return f"Nothing stays {advice.task.margin:.0%} inside every limit; {advice.edge} is within all of them."
 
 
 def tuples_chart(advice: Advice) -> Chart:

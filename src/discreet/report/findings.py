@@ -69,7 +69,7 @@ def _hierarchy(found: HierarchyAudit) -> Iterator[str]:
     for row in (row for rows in shown.values() for row in dict.fromkeys((rows[0], rows[-1]))):
         yield (
             f"Accuracy of {row.cube}, {row.crosstab} ({row.level}): {row.cells:,} cells, mean error {row.counts:.3g}, "
-            f"of estimates {row.estimates:.3g}; {row.coverage:.1%} of the 95 % intervals contain the true count."
+            f"of estimates {row.estimates:.3g}; {row.coverage:.1%} of the 95% intervals contain the true count."
         )
     if found.fits is not None:
         yield "Mean absolute errors of three fits of the published measurements:"
@@ -512,7 +512,7 @@ def _region(found: Region) -> str:
 
 
 def _true(tally: Tally) -> str:
-    return "" if tally.share_true is None else f", {100 * tally.share_true:.1f} % correct"
+    return "" if tally.share_true is None else f", {tally.share_true:.1%} correct"
 
 
 def _cell(codes: Mapping[str, str]) -> str:

@@ -19,6 +19,7 @@ FITS = {TREE: BLUE, OWN_LEVEL: GREEN, ESTIMATES: ORANGE}
 PRESENT, ABSENT, OWN = "target is there", "target is not there", "by the own count only"
 DECISIONS = {PRESENT: BLUE, ABSENT: ORANGE, OWN: GREEN}
 CLASSES = "datum.value < 1 ? '0' : format(datum.value, ',')"  # labels of sizes from which a class begins
+FLOATING = 1e-6  # below this an error is that of floating-point numbers
 MOST_SHOWN = 12  # levels and queries of one chart
 
 
@@ -48,7 +49,7 @@ def _blocks(found: HierarchyAudit) -> Iterator[Block]:
         yield _adversary_chart(found.adversary)
         yield folded("Every level and query", _adversary_table(found.adversary))
     yield heading("Measures that do not apply")
-    yield listing(f"{name}: {reason}" for name, reason in found.not_possible.items())
+    yield listing(f"{name.replace('_', ' ')}: {reason}" for name, reason in found.not_possible.items())
 
 
 def _finest(rows: tuple[Accuracy, ...]) -> list[Accuracy]:
@@ -66,7 +67,7 @@ def _level_chart(rows: list[Accuracy]) -> Chart:
     covered = sum(row.coverage * row.cells for row in rows) / cells
     says = (
         f"The mean absolute error of the finest cells of {rows[0].cube} by level of the geography. {share(covered)} of "
-        "the 95 % intervals contain the true count."
+        "the 95% intervals contain the true count."
     )
     axis = Axis("mean absolute error")
     return Chart(
@@ -132,7 +133,7 @@ def _fits(found: FitErrors) -> Iterator[Block]:
         Bar(f"{row.level}: {row.query}", value, decimal(value), kind)
         for row in rows[-MOST_SHOWN:]
         for kind, value in ((TREE, row.tree), (OWN_LEVEL, row.own_level))
-        if value is not None
+        if value is not None and (row.tree or row.own_level)  # exact totals have no errors to compare
     ]
     shown = {kind: colour for kind, colour in FITS.items() if any(bar.kind == kind for bar in drawn)}
     axis = Axis("mean absolute error")
@@ -175,7 +176,7 @@ def _area_chart(query: str, title: str, rows: list[AreaError]) -> Iterator[Chart
     ]
     shown = {kind: colour for kind, colour in FITS.items() if any(point.kind == kind for point in points)}
     describes = (
-        f"The mean absolute error of {query} in areas of {level} by their number of persons: 0, from 1, from 10, and "
+        f"The mean absolute error of “{query}” in areas of {level} by their number of persons: 0, from 1, from 10, and "
         "so on. Estimates may be negative and are unbiased; counts may not, and are more accurate where few live."
     )
     places = tuple(dict.fromkeys(max(row.least, 0.1) for row in own))
@@ -197,9 +198,20 @@ def _fit_table(rows: tuple[FitError, ...]) -> Html:
         Column("stated deviation of estimates", As.DECIMAL),
     ]
     listed = [
-        (row.level, row.query, row.cells, row.estimates, row.tree, row.own_level, row.stated) for row in rows
+        (
+            row.level,
+            row.query,
+            row.cells,
+            *map(_settled, (row.estimates, row.tree, row.own_level, row.stated)),
+        )
+        for row in rows
     ]
     return table("Mean absolute errors of three fits of the same noisy counts", head, listed)
+
+
+def _settled(error: float | None) -> float | None:
+    """An error as it is listed: what remains of floating-point numbers where a total is published exactly is none."""
+    return 0.0 if error is not None and abs(error) < FLOATING else error
 
 
 def _adversary_chart(rows: tuple[AdversaryFinding, ...]) -> Chart:
@@ -213,7 +225,7 @@ def _adversary_chart(rows: tuple[AdversaryFinding, ...]) -> Chart:
     most = max(rows, key=lambda one: one.targets)
     describes = (
         "An intruder who knows all but one person of a cell decides whether that person is in it, from a prior of "
-        f"{rows[0].prior:g}. Of {most.query} in {most.level}, {share(most.right)} of targets who are there are found "
+        f"{rows[0].prior:g}. Of “{most.query}” in {most.level}, {share(most.right)} of targets who are there are found "
         f"({share(most.expected)} by the exact formula), and {share(most.absent)} of targets who are not are cleared; "
         f"{share(most.balanced)} of all decisions are right. Small counts of the larger area are evidence against a "
         "target, so that fewer are found than by the area's own count."

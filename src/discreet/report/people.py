@@ -27,7 +27,6 @@ from discreet.page.markup import (
 from discreet.page.skeleton import Block, Part
 from discreet.page.style import BLUE, GREY, ORANGE
 from discreet.perturb.noise import Guarantee
-from discreet.programme.cube import crossed
 from discreet.report.published import Names
 
 MILLION, LARGEST_EXPONENT = 1e6, 700.0
@@ -132,7 +131,7 @@ def _worst_table(worst: Sequence[LevelFinding]) -> Html:
     rows = [
         (
             one.counted,
-            crossed(one.levels),
+            one.crosstab,
             one.cells,
             one.above,
             one.expected,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from discreet.maths.noise.ptable import Law
+from discreet.maths.noise.ptable import Law, TableFacts
 from discreet.page.charts import Chart, Drawing, HeatCell, heat
 from discreet.page.markup import As, Column, table
 from discreet.page.skeleton import write_picture
@@ -21,6 +21,14 @@ def write_ptable_picture(path: Path, laws: Sequence[Law], title: str) -> None:
     rows = [(_count(row, len(laws)), *map(law.get, changes)) for row, law in enumerate(laws)]
     write_picture(
         path, ptable_chart(laws, title), table("Probabilities by true count and change", columns, rows)
+    )
+
+
+def valid_line(found: TableFacts) -> str:
+    """A table that meets every demand, in a line."""
+    return (
+        f"valid; changes within {found.largest_change}, variance at most {found.largest_variance:.6g}, publishes 0 and "
+        f"counts of at least {found.smallest_published}, {'monotone' if found.monotone else 'not monotone'}"
     )
 
 

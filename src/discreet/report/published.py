@@ -213,7 +213,7 @@ def attack_part(found: OutsiderFindings) -> Part:
     missing: list[str] = []
     for name, one in found.items():
         if isinstance(one, NotPossible):
-            missing.append(f"{TITLES[name]}: {_why(one.reason)}")
+            missing.append(f"{TITLES[name]}: {_why(one)}")
         else:
             rows.append((TITLES[name], " ".join(sentences(one))))
     lead = (
@@ -372,8 +372,8 @@ def _differences(found: OutsiderDifferences) -> str:
     return f"Subtracting populations gives {several(small, 'small difference', 'small differences')}, true or not."
 
 
-def _why(reason: str) -> str:
-    return reason.split(";", maxsplit=1)[0].replace("noise: its ", "the noise's ") + "."
+def _why(one: NotPossible) -> str:
+    return (one.cause or one.reason).replace("noise: its ", "the noise's ") + "."
 
 
 TITLES = {

@@ -8,7 +8,19 @@ from typing import Any
 
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.page.charts import Axis, Bar, Chart, Drawing, HeatCell, HeatTile, bars, heat, tiled
-from discreet.page.markup import As, Column, Html, Tile, count, decimal, paragraph, percent, table, tiles
+from discreet.page.markup import (
+    As,
+    Column,
+    Html,
+    Tile,
+    count,
+    decimal,
+    paragraph,
+    percent,
+    share,
+    table,
+    tiles,
+)
 from discreet.page.skeleton import Block, Page, Part
 from discreet.page.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from discreet.programme.swap import SwapRule
@@ -155,13 +167,13 @@ def _uniques_part(figures: SwapFigures) -> Part:
 def unique_chart(figures: SwapFigures) -> Chart:
     """The probability that an apparent unique is a true one, and the same person, at each level."""
     rows = [
-        Bar(level.level, 100 * chance, f"{100 * chance:.1f} %", kind)
+        Bar(level.level, 100 * chance, share(chance), kind)
         for level in figures.levels
         for kind, chance in ((TRUE, level.chance_true), (SAME, level.chance_same))
         if chance is not None
     ]
     text = "; ".join(
-        f"{level.level}: {100 * level.chance_true:.1f} % true, {100 * level.chance_same:.1f} % the same person"
+        f"{level.level}: {share(level.chance_true)} true, {share(level.chance_same)} the same person"
         for level in figures.levels
         if level.chance_true is not None and level.chance_same is not None
     )

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, ParamSpec, Protocol, TypeVar
 
 from discreet.errors import Mistakes, Problem
 from discreet.io.progress import Progress, Quiet
+from discreet.lazy import lazily
 from discreet.maths.cells.keys import improbably_small
 from discreet.perturb.mechanism import Mechanism
 from discreet.population.encode import EncodedRecords
 from discreet.population.reading import Findings, Needs, Relocation, UnitReader, needs_of
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Programme, Unit
-from discreet.swap.relocate import Relocations
-from discreet.swap.swapping import swap
 from discreet.tabulate.tables import ConfidentialTable
+
+if TYPE_CHECKING:
+    from discreet.swap import relocate, swapping
+else:
+    relocate, swapping = lazily("discreet.swap.relocate"), lazily("discreet.swap.swapping")
 
 Made = TypeVar("Made")
 Given = ParamSpec("Given")
@@ -118,8 +122,8 @@ class Run:
             if private is None:
                 raise ValueError("an engine stores the exchanged places in a folder")
             return self.engine.swap(self, private)
-        swapped = swap(self.programme, self.secret, self.threads, self.progress)
-        return Swapped(Relocations(self.programme, swapped.moves, self.secret), swapped.conflicts)
+        swapped = swapping.swap(self.programme, self.secret, self.threads, self.progress)
+        return Swapped(relocate.Relocations(self.programme, swapped.moves, self.secret), swapped.conflicts)
 
     def places(self) -> Places | None:
         """The places after swapping; None where nothing is swapped."""

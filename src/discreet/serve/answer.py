@@ -50,6 +50,10 @@ class AnswerAxis:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def in_language(self, language: Language) -> AnswerAxis:
+        """The same axis with its labels in a language."""
+        return replace(self, labels=tuple(said(label, language) for label in self.labels))
+
 
 @dataclass(frozen=True)
 class Area:
@@ -119,6 +123,8 @@ class Answer:
             noise=said(self.noise, language),
             additivity=said(self.additivity, language),
             warnings=tuple(said(message, language) for message in self.warnings),
+            axes=tuple(axis.in_language(language) for axis in self.axes),
+            blocked=tuple(replace(area, label=said(area.label, language)) for area in self.blocked),
             language=language,
         )
 

@@ -10,6 +10,7 @@ from discreet.io.databases import open_source
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import Cube, Signature, signatures
+from discreet.programme.definitions import tags_of
 from discreet.programme.filter import alternatives
 from discreet.programme.labels import NO_LABELS, Labels
 from discreet.programme.programme import Programme
@@ -62,11 +63,17 @@ class Catalogue:
     may_filter: bool = True  # whether other filters than the bases can be answered
     title: str = ""  # of the whole, for readers
     labels: Labels = NO_LABELS
+    language: str = "en"  # of labels, titles and definitions
 
     @property
     def is_unlimited(self) -> bool:
         """Whether users may collect so much of records that any count can be found."""
         return self.may_filter and self.rule.account is None and self.rule.history.success is None
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of labels, that of the office first."""
+        return tuple(dict.fromkeys((self.language, *tags_of(self.labels.variables.values()))))
 
     @property
     def heading(self) -> str:
@@ -133,6 +140,7 @@ def programme_catalogue(programme: Programme, noise: Noise) -> Catalogue:
         labels=programme.labels.only(
             (name for variable in served.values() for name in variable.breakdowns), columns
         ),
+        language=programme.release.language,
     )
 
 

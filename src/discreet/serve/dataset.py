@@ -6,12 +6,14 @@ from math import prod
 
 import numpy as np
 
-from discreet.formats.dataset import NO_COLUMN, Dataset, DatasetAxis
+from discreet.formats.dataset import NO_COLUMN, Dataset, DatasetAxis, defined
+from discreet.programme.definitions import NO_DEFINITIONS
 from discreet.programme.labels import Labels
+from discreet.programme.release import default_agency
 from discreet.serve.answer import Answer, AnswerAxis
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.query import Query
-from discreet.text.phrase import said
+from discreet.text.phrase import Language, phrase, said
 
 
 def dataset_of(
@@ -23,13 +25,13 @@ def dataset_of(
         id=table or query.id,
         table=table,
         title=title or title_in(answer, labels),
-        source=catalogue.heading,
+        source=said(catalogue.heading, answer.language),
         agency=catalogue.agency,
         version=catalogue.version,
         counted=said(labels.counted(query.unit, query.count), answer.language),
-        unit=labels.unit(query.unit),
+        unit=said(labels.unit(query.unit), answer.language),
         contents=query.count or NO_COLUMN,
-        axes=tuple(_axis(axis, labels) for axis in answer.axes),
+        axes=tuple(_axis(axis, catalogue, answer.language) for axis in answer.axes),
         values=answer.values,
         withheld=answer.withheld,
         notes=(answer.additivity, answer.noise, *answer.warnings),
@@ -54,17 +56,21 @@ def keys_only(*, table: str, title: str, agency: str, version: str, axes: tuple[
     )
 
 
-def _axis(axis: AnswerAxis, labels: Labels) -> DatasetAxis:
+def _axis(axis: AnswerAxis, catalogue: Catalogue, language: Language) -> DatasetAxis:
+    labels = catalogue.labels
+    known = catalogue.variables.get(axis.variable)
+    definitions = NO_DEFINITIONS if known is None else known.codelist.definitions
     return DatasetAxis(
         variable=axis.variable,
-        name=labels.variable(axis.variable),
-        label=labels.axis(axis.breakdown),
+        name=said(labels.variable(axis.variable), language),
+        label=said(labels.axis(axis.breakdown), language),
         codes=axis.codes,
         labels=axis.labels,
         parents=axis.parents,
         depths=axis.depths,
         levels=axis.levels,
         is_place=axis.is_place,
+        **defined(axis.codes, labels.definition(axis.variable), definitions, language),
     )
 
 
@@ -77,3 +83,17 @@ def label_of(query: Query, labels: Labels) -> str:
     """A title for a question."""
     axes = [axis.breakdown for axis in query.axes]
     return labels.title(labels.counted(query.unit, query.count), axes, query.where)
+
+
+def citation(query: Query, catalogue: Catalogue, link: str = "") -> str:
+    """How to cite the answer to a question; an office is named where it has declared itself."""
+    named: dict[str, object] = {
+        "agency": catalogue.agency,
+        "heading": catalogue.heading,
+        "version": catalogue.version,
+        "title": label_of(query, catalogue.labels),
+        "link": link or phrase("from its table builder"),
+    }
+    if catalogue.agency == default_agency(catalogue.name):
+        return phrase("{heading}, version {version}, table “{title}”, {link}", **named)
+    return phrase("{agency}: {heading}, version {version}, table “{title}”, {link}", **named)

@@ -20,7 +20,7 @@ from discreet.maths.attacks.information import (
     side,
     typical,
 )
-from discreet.programme.cube import crossed
+from discreet.programme.cube import cross_named
 from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
@@ -211,7 +211,8 @@ class History:
         at = int(np.argmax(np.where(grows, chances, 0.0)))
         depths = np.unravel_index(at, chances.shape)
         levels = [(one.name, int(depth)) for one, depth in zip(sides, depths, strict=True) if depth]
-        return float(chances.reshape(-1)[at]), crossed(tuple(levels))
+        named = cross_named((name, space.level_name(name, depth)) for name, depth in levels)
+        return float(chances.reshape(-1)[at]), named
 
     def _others(self, known: Known, sums: Mapping[str, Sums]) -> Iterator[str]:
         """Other variables of the user whose bound depends on what is added: their own contrasts are not enough."""

@@ -71,6 +71,13 @@ class Space:
             self._ladders[variable] = self._ladder(self._source.catalogue.variables[variable])
         return self._ladders[variable]
 
+    def level_name(self, variable: str, depth: int) -> str:
+        """What a level of a variable is called, GEO.COUNTY; groups of a user and levels without a name are numbered."""
+        known = self._source.catalogue.variables.get(variable)
+        axes = () if known is None else known.breakdowns.values()
+        deepest = max((axis.levels for axis in axes), key=len, default=())
+        return deepest[depth - 1] if depth <= len(deepest) else f"{variable}:{depth}"
+
     def axis(self, axis: Breakdown) -> tuple[Seen, ...]:
         """What an axis without a filter sees at each depth."""
         if axis.full_name not in self._axes:

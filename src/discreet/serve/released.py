@@ -9,11 +9,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.audit.evidence import Cells, PublishedTable, Universe, published
 from discreet.errors import mistake
+from discreet.lazy import njit
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube, Shown
 from discreet.programme.hierarchical import Output
@@ -23,7 +23,7 @@ from discreet.serve.cache import CELL_BYTES, key_of, table_cache
 from discreet.serve.catalogue import Catalogue, ServedTable, ServedVariable, by_name
 from discreet.serve.noise_ranges import AskedCell, EstimateRanges, NoiseRanges, Ranges
 from discreet.tabulate.tables import ProtectedTable, read_back
-from discreet.text.phrase import phrase
+from discreet.text.phrase import joined, phrase
 
 Integers = NDArray[np.int64]
 LEFT_OUT = -1
@@ -108,9 +108,10 @@ class ReleaseSource:
         """Why the release does not contain a table."""
         if self._holding(cube) is not None:
             return ""
-        axes = " x ".join(axis.full_name for axis in cube.axes) or phrase("total")
-        where = cube.base.text if cube.base else ""
-        who = phrase("{unit} where {base}", unit=cube.unit, base=where) if where else cube.unit
+        labels, where = self._catalogue.labels, cube.base.text if cube.base else ""
+        axes = joined(*(labels.axis(axis.full_name) for axis in cube.axes), by=" x ") or phrase("total")
+        unit = labels.unit(cube.unit)
+        who = phrase("{unit} where {base}", unit=unit, base=where) if where else unit
         return phrase("The release has no table that contains {axes} of {who}.", axes=axes, who=who)
 
     def table(self, cube: Cube) -> ProtectedTable:
@@ -204,7 +205,12 @@ def release_catalogue(release: Release, universes: tuple[Universe, ...], rule: S
         {variable.name: variable for variable in _variables(universes, manifest.places, rule)},
         tuple(
             ServedTable(
-                one.id, one.title, one.unit, tuple(a.breakdown for a in one.axes), one.base, one.count
+                one.id,
+                manifest.title_of(one),
+                one.unit,
+                tuple(a.breakdown for a in one.axes),
+                one.base,
+                one.count,
             )
             for one in entries
         ),
@@ -214,8 +220,9 @@ def release_catalogue(release: Release, universes: tuple[Universe, ...], rule: S
         {unit: tuple(names) for unit, names in counts.items()},
         {text: one.base_normal for one in entries if one.base for text in (one.base, one.base_normal)},
         may_filter=False,
-        title=manifest.title,
+        title=manifest.heading,
         labels=manifest.labels,
+        language=manifest.language,
     )
 
 

@@ -7,7 +7,7 @@ The rules are judged on the table without its filter (see question).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +56,7 @@ def judge_form(question: Question, catalogue: Catalogue, *, job: bool) -> Refusa
 
 
 def _form(question: Question, catalogue: Catalogue, *, job: bool) -> Iterator[Refusal]:
-    rule, axes = catalogue.rule, question.judged.axes
+    rule, axes, name_of = catalogue.rule, question.judged.axes, catalogue.labels.axis
     if len(axes) > rule.axes:
         filtered = "" if question.is_declared else phrase(", those of the filter included")
         message = phrase(
@@ -69,23 +69,25 @@ def _form(question: Question, catalogue: Catalogue, *, job: bool) -> Iterator[Re
     for names in rule.forbidden:
         if all(_occurs(name, question, catalogue) for name in names):
             yield Refusal(
-                Rule.FORBIDDEN, phrase("{names} may not be combined in one table.", names=_listed(names))
+                Rule.FORBIDDEN,
+                phrase("{names} may not be combined in one table.", names=_listed(map(name_of, names))),
             )
     if not question.is_declared and not (rule.filters and catalogue.may_filter):
         message = phrase("Only the filters of the declared tables are allowed.")
         yield Refusal(Rule.FILTERS, message)
     for variable in (axis.root for axis in question.cube.axes if axis.is_grouping):
         if variable not in rule.groupings:
-            allowed = _listed(rule.groupings) or phrase("no variable")
+            allowed = _listed(map(name_of, rule.groupings)) or phrase("no variable")
             message = phrase(
                 "The codes of {variable} may not be grouped; {allowed} may.",
-                variable=variable,
+                variable=name_of(variable),
                 allowed=allowed,
             )
             yield Refusal(Rule.GROUPINGS, message)
         if variable == rule.place and variable in (axis.variable for axis in question.judged.axes):
             message = phrase(
-                "The areas of {variable} are grouped and filtered; do only one of these.", variable=variable
+                "The areas of {variable} are grouped and filtered; do only one of these.",
+                variable=name_of(variable),
             )
             yield Refusal(Rule.GROUPINGS, message)
     yield from _sizes(question, rule, job=job)
@@ -300,7 +302,8 @@ class _Judged:
         return worst
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _listed(given: Iterable[str]) -> str:
+    names = tuple(given)
     if len(names) < 2:
-        return "".join(names)
+        return next(iter(names), "")
     return phrase("{names} and {last}", names=names[:-1], last=names[-1])

@@ -136,7 +136,7 @@ class Distances:
 
     columns: tuple[str, str]
     mean: float
-    quantiles: Mapping[str, float]  # "5 %" .. "95 %" -> distance
+    quantiles: Mapping[str, float]  # "5%" .. "95%" -> distance
     edges: tuple[float, ...]  # of a histogram
     households: tuple[int, ...]
 
@@ -166,7 +166,7 @@ def distances_of(result: SwapResult) -> Distances | None:
     if not len(distance):
         return None
     counts, edges = np.histogram(distance, bins=_BINS, range=(0, float(distance.max()) or 1.0))
-    quantiles = {f"{100 * share:.0f} %": float(np.quantile(distance, share)) for share in QUANTILES}
+    quantiles = {f"{share:.0%}": float(np.quantile(distance, share)) for share in QUANTILES}
     return Distances(
         columns, float(distance.mean()), quantiles, tuple(edges.tolist()), tuple(counts.tolist())
     )

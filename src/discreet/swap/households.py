@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
-from discreet.maths.swap import add_members, combine, least_counts, numbered
+from discreet.maths.cells.keys import hash_order
+from discreet.maths.swap import Places, add_members, coarsest_at_risk, combine, least_counts, numbered
 from discreet.population.encode import Codes, code_type
 from discreet.population.places import code_of_missing
 from discreet.population.values import coder_of
@@ -33,6 +34,7 @@ from discreet.swap.tables import (
 )
 
 _UNKNOWN = -1
+_NO_HASHES = np.empty(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +221,7 @@ class HouseholdRows:
 
     hashes: NDArray[np.uint64]  # of the household, 0 where there is none
     known: NDArray[np.bool_]  # whether there is one
-    combination: NDArray[np.uint64]  # of the values of the risk variables
+    combination: NDArray[np.uint64] | None  # of the values of the risk variables
     members: tuple[NDArray[np.uint64], ...]  # composition -> combination of the values
     alike: tuple[Codes, ...]  # breakdown -> node
     excluded: NDArray[np.bool_] | None
@@ -242,7 +244,11 @@ def read_rows(
         if batch.num_rows:
             parts.append(reader.rows(batch))
             progress.step(batch.num_rows)
-    return _joined(parts, want)
+    rows = _joined(parts, want)
+    if not rows.known.any():
+        value = f"no records with a household in {tables.household_id!r}"
+        raise mistake(records.name, "population", value, "give a table with households")
+    return rows
 
 
 class _Reader:
@@ -268,7 +274,7 @@ class _Reader:
         risk = want.risk_column
         return HouseholdRows(
             *ids.result(),
-            _combined(want.risk, codes, number),
+            _combined(want.risk, codes, number) if want.risk else None,
             tuple(_combined(part.axes, codes, number) for part in want.compositions),
             tuple(_nodes(axis, codes) for axis in want.alike),
             excluded,
@@ -297,17 +303,21 @@ def _combined(axes: Iterable[Breakdown], codes: Mapping[str, Codes], number: int
     return combined
 
 
-def _joined(parts: Sequence[HouseholdRows], want: Wanted) -> HouseholdRows:
+def _joined(parts: list[HouseholdRows], want: Wanted) -> HouseholdRows:
+    """The rows of all parts; a column of the parts is released as soon as it is joined."""
+    if not parts:
+        return HouseholdRows(_NO_HASHES, _NO_HASHES.astype(bool), None, (), (), None, None, None)
+    columns = [dict(vars(part)) for part in parts]
+    parts.clear()
+
     def all_of(name: str) -> Any:
-        columns = [getattr(part, name) for part in parts]
-        return np.concatenate(columns) if columns and columns[0] is not None else None
+        found = [part.pop(name) for part in columns]
+        return np.concatenate(found) if found[0] is not None else None
 
     def each(name: str, number: int) -> tuple[Any, ...]:
-        return tuple(np.concatenate([getattr(part, name)[k] for part in parts]) for k in range(number))
+        found = [part.pop(name) for part in columns]
+        return tuple(np.concatenate([part[k] for part in found]) for k in range(number))
 
-    if not parts:
-        none = np.empty(0, dtype=np.uint64)
-        return HouseholdRows(none, none.astype(bool), none, (), (), None, None, None)
     return HouseholdRows(
         all_of("hashes"),
         all_of("known"),
@@ -330,6 +340,8 @@ class Gathered:
     households: SwapHouseholds
     place: NDArray[np.int32]
     regions: Regions
+    places: Places  # the numbers of households by their first record
+    number: NDArray[np.int32]  # household -> that number
 
 
 def gather(tables: SwapTables, secret: bytes, threads: int, progress: Progress) -> Gathered:
@@ -339,21 +351,26 @@ def gather(tables: SwapTables, secret: bytes, threads: int, progress: Progress) 
     seen = RegionsSeen(tables.population.geography, gaps)
     of_persons, of_households = wanted(tables)
     with ThreadPoolExecutor(threads) as pool:
-        persons = read_rows(tables, of_persons, secret, seen, pool, progress)
-        homes = read_rows(tables, of_households, secret, seen, pool, progress) if _two(tables) else None
-    for unit, rows in ((PERSONS, persons), (HOUSEHOLDS, homes)):
-        if rows is not None and not rows.known.any():
-            value = f"no records with a household in {tables.household_id!r}"
-            raise mistake(tables.opened[unit].name, "population", value, "give a table with households")
+        gathering = _Gathering(
+            tables,
+            read_rows(tables, of_persons, secret, seen, pool, progress),
+            of_persons,
+            read_rows(tables, of_households, secret, seen, pool, progress)
+            if HOUSEHOLDS in tables.opened
+            else None,
+            of_households,
+            secret,
+        )
     progress.stage("finding households at risk")
-    return _Gathering(tables, persons, of_persons, homes, of_households, secret).gathered(seen)
-
-
-def _two(tables: SwapTables) -> bool:
-    return HOUSEHOLDS in tables.opened
+    return gathering.gathered(seen)
 
 
 class _Gathering:
+    """Assembles the households; they are numbered by their first record, so that a table is walked in its own order.
+
+    Only the results are put into the order of the hashes.
+    """
+
     def __init__(
         self,
         tables: SwapTables,
@@ -364,31 +381,33 @@ class _Gathering:
         secret: bytes,
     ) -> None:
         self._tables, self._secret = tables, secret
-        self._persons, self._of_persons = persons, of_persons
+        self._persons, self._of_persons = replace(persons, hashes=_NO_HASHES), of_persons
         self._homes, self._of_homes = homes, of_homes
-        self._ids, self._member = _grouped(persons.hashes, persons.known)
+        self._ids, self._number, self._member = grouped(persons.hashes, persons.known)
+        self._places = Places(self._ids, self._number)
         self._listed = np.ones(len(self._ids), dtype=bool)
         self._row = self._rows_of_homes() if homes is not None else None
 
     def gathered(self, seen: RegionsSeen) -> Gathered:
         regions, final = seen.all()
-        place = self._place(final)
+        number, appeared = self._number, self._place(final)
         levels = [regions.columns.index(column) for column in self._tables.rule.levels]
-        risk = self._risk(regions, levels, place, final)
+        risk = self._risk(regions, levels, appeared, final)
+        place = appeared[number]
         households = SwapHouseholds(
             self._ids,
             self._tables.rule.levels,
             tuple(regions.names[level] for level in levels),
-            np.ascontiguousarray(regions.above[levels][:, place]),
-            np.bincount(self._member[self._member >= 0], minlength=len(self._ids)).astype(np.int32),
+            np.stack([regions.above[level][place] for level in levels]),
+            np.bincount(self._member[self._member >= 0], minlength=len(self._ids)).astype(np.int32)[number],
             risk,
-            self._coarsest(risk),
-            self._excluded(),
+            coarsest_at_risk(risk, self._tables.rule.k),
+            self._excluded()[number],
             np.stack([self._likeness(profile) for profile in self._tables.rule.similar]),
         )
-        return Gathered(households, place, regions)
+        return Gathered(households, place, regions, self._places, number)
 
-    def _rows_of_homes(self) -> NDArray[np.int64]:
+    def _rows_of_homes(self) -> NDArray[np.int32]:
         """The row of each household in the table of households, -1 where it is not listed."""
         assert self._homes is not None
         table = self._tables.opened[HOUSEHOLDS].name
@@ -396,16 +415,15 @@ class _Gathering:
             raise mistake(
                 table, "population.household_id", "some records have no id", "give each record its own id"
             )
-        order = np.argsort(self._homes.hashes)  # sorted lookups are several times faster
-        hashes = self._homes.hashes[order]
-        at = np.minimum(np.searchsorted(self._ids, hashes), len(self._ids) - 1)
-        mine = self._ids[at] == hashes
-        rows = np.full(len(self._ids), -1, dtype=np.int64)
-        rows[at[mine]] = order[mine]
-        if (hashes[1:] == hashes[:-1]).any():
+        hashes = self._homes.hashes
+        found = self._places.numbers(hashes)
+        mine, others = np.flatnonzero(found >= 0), hashes[found < 0]
+        rows = np.full(len(self._ids), -1, dtype=np.int32)
+        rows[found[mine]] = mine
+        self._listed = rows >= 0
+        if self._listed.sum() < len(mine) or len(np.unique(others)) < len(others):
             value = f"duplicate ids in {self._tables.household_id!r}"
             raise mistake(table, "population.households", value, "give each record its own id")
-        self._listed = rows >= 0
         return rows
 
     def _place(self, final: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -439,10 +457,13 @@ class _Gathering:
     def _risk(
         self, regions: Regions, levels: list[int], place: NDArray[np.int32], final: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """(level, household) -> the largest risk of a member; supplied risks are used at the finest level."""
+        """(level, household in the order of the hashes) -> the largest risk of a member.
+
+        Supplied risks are used at the finest level.
+        """
         persons, number = self._persons, len(self._ids)
         risk = np.zeros((len(levels), number))
-        if self._tables.rule.risk:
+        if persons.combination is not None:
             inside = self._member >= 0
             finest = place[self._member] if persons.place is None else final[persons.place]
             alike, _ = numbered(persons.combination)
@@ -452,10 +473,11 @@ class _Gathering:
             least = least_counts(
                 finest[placed], regions.above[levels], alike[placed], self._member[placed], number
             )
-            np.divide(1.0, least, out=risk)
+            for level, counts in enumerate(least):
+                np.divide(1.0, counts[self._number], out=risk[level])
         own = self._own_risk()
         if own is not None:
-            risk[-1] = own
+            risk[-1] = own[self._number]
         return risk
 
     def _own_risk(self) -> NDArray[np.float64] | None:
@@ -468,11 +490,6 @@ class _Gathering:
         if homes is not None and homes.risk is not None and self._row is not None:
             return np.where(self._listed, homes.risk[self._row], 0.0)
         return None
-
-    def _coarsest(self, risk: NDArray[np.float64]) -> NDArray[np.int8]:
-        """The coarsest level at which a household is at risk: fewer than k persons alike, a risk above 1/k."""
-        at_risk = risk * self._tables.rule.k > 1 + 1e-9
-        return np.where(at_risk.any(axis=0), at_risk.argmax(axis=0), -1).astype(np.int8)
 
     def _excluded(self) -> NDArray[np.uint8]:
         excluded = np.zeros(len(self._ids), dtype=np.uint8)
@@ -507,9 +524,11 @@ class _Gathering:
             for batch in records.batches([dwelling], [])
         ]
         hashes, known = (np.concatenate(part) for part in zip(*read, strict=True))
-        _, group, size = np.unique(hashes, return_inverse=True, return_counts=True)
-        crowded = (size[group] > 1) & known
-        shared[:] = crowded[self._row] & self._listed
+        order, ascending = hash_order(hashes)
+        again = ascending[1:] == ascending[:-1]
+        crowded = np.zeros(len(hashes), dtype=bool)
+        crowded[order[1:][again]] = crowded[order[:-1][again]] = True
+        shared[:] = (crowded & known)[self._row] & self._listed
         return shared
 
     def _likeness(self, profile: Profile) -> NDArray[np.int32]:
@@ -519,7 +538,7 @@ class _Gathering:
             combine(
                 combined, self._composition(part) if isinstance(part, Composition) else self._property(part)
             )
-        return numbered(combined)[0]
+        return numbered(combined[self._number])[0]
 
     def _composition(self, part: Composition) -> NDArray[np.uint64]:
         sums = np.zeros(len(self._ids), dtype=np.uint64)
@@ -550,10 +569,10 @@ _NO_PLACE = (
 )
 
 
-def _grouped(
+def grouped(
     hashes: NDArray[np.uint64], known: NDArray[np.bool_]
-) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """The distinct hashes in order, and the index of each row's hash (-1 where missing).
+) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32]]:
+    """The distinct hashes ascending, the number of each by its first row, and that of each row (-1 where missing).
 
     Members are mostly adjacent, so runs of equal hashes are sorted instead of rows.
     """
@@ -561,7 +580,14 @@ def _grouped(
     begins[1:] = (hashes[1:] != hashes[:-1]) | (known[1:] != known[:-1])
     starts = np.flatnonzero(begins)
     present = known[starts]
-    ids, run = np.unique(hashes[starts[present]], return_inverse=True)
+    order, ascending = hash_order(hashes[starts[present]])
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = ascending[1:] != ascending[:-1]
+    first = np.zeros(len(order), dtype=bool)
+    first[order[new]] = True  # the order is stable, so that a new hash is at its first run
+    number = (np.cumsum(first, dtype=np.int32) - 1)[order[new]]
+    run = np.empty(len(order), dtype=np.int32)
+    run[order] = number if new.all() else number[np.cumsum(new) - 1]
     of_run = np.full(len(starts), -1, dtype=np.int32)
     of_run[present] = run
-    return ids, np.repeat(of_run, np.diff(np.append(starts, len(hashes))))
+    return ascending[new], number, np.repeat(of_run, np.diff(np.append(starts, len(hashes))))

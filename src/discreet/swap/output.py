@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
@@ -228,43 +229,62 @@ def _joined(parts: Sequence[pa.Array]) -> pa.Array:
 SUMMARY = "swap-summary"
 _STEP_HOUSEHOLDS = 10  # fewest households in one step of a rounded share
 
-Summary = Mapping[str, Any]
+METHOD, UNIT = "targeted record swapping", "households as wholes"
 
 
-def write_summary(summary: Summary, folder: AtomicFolder) -> None:
+@dataclass(frozen=True)
+class PublicSummary:
+    """What the public may know of a swap; the shares and the rule are None where they are not disclosed."""
+
+    exchanged: tuple[str, ...]  # columns
+    share: str | None = None  # of households, rounded
+    share_at: Mapping[str, str] = field(default_factory=dict)  # level -> share of households exchanged there
+    rule: SwapRule | None = None
+
+
+def write_summary(summary: PublicSummary, folder: AtomicFolder) -> None:
     """Write the public summary as JSON and Markdown into a folder."""
     with folder.file(f"{SUMMARY}.json") as file:
-        file.write((json.dumps(summary, indent=1, ensure_ascii=False) + "\n").encode())
+        file.write((json.dumps(_document(summary), indent=1, ensure_ascii=False) + "\n").encode())
     with folder.file(f"{SUMMARY}.md") as file:
         file.write(markdown(summary).encode())
 
 
 def public_summary(
     result: SwapResult, rule: SwapRule, geography: tuple[str, ...], disclose: Disclosure
-) -> dict[str, Any]:
+) -> PublicSummary:
     """The public summary: the method; with ``variance`` also rounded shares; with ``law`` also the rule."""
-    summary: dict[str, Any] = {
-        "method": "targeted record swapping",
-        "unit": "households as wholes",
-        "exchanged": [*geography, *rule.carry],
-    }
+    exchanged = (*geography, *rule.carry)
     if disclose is Disclosure.NONE:
-        return summary
+        return PublicSummary(exchanged)
     households = len(result.households)
     moved = result.partner >= 0
-    summary["share_of_households_swapped"] = rounded_share(result.swapped, households)
-    summary["share_of_households_swapped_at"] = {
+    share_at = {
         level: rounded_share(int(np.sum(moved & (result.level == number))), households)
         for number, level in enumerate(result.households.levels)
     }
-    return summary if disclose is Disclosure.VARIANCE else {**summary, "rule": _rule(rule)}
+    return PublicSummary(
+        exchanged,
+        rounded_share(result.swapped, households),
+        share_at,
+        None if disclose is Disclosure.VARIANCE else rule,
+    )
+
+
+def _document(summary: PublicSummary) -> dict[str, Any]:
+    """The content of summary.json."""
+    found: dict[str, Any] = {"method": METHOD, "unit": UNIT, "exchanged": list(summary.exchanged)}
+    if summary.share is not None:
+        found["share_of_households_swapped"] = summary.share
+        found["share_of_households_swapped_at"] = dict(summary.share_at)
+    return found if summary.rule is None else {**found, "rule": _rule(summary.rule)}
 
 
 def rounded_share(part: int, whole: int) -> str:
     """A share in percent, rounded to steps of at least one percent and ten households; zero and few look the same."""
     step = max(1, ceil(100 * _STEP_HOUSEHOLDS / whole)) if whole else 100
     steps = round(100 * part / whole / step) if whole else 0
-    return f"about {min(100, steps * step)} %" if steps else f"under {step} %"
+    return f"about {min(100, steps * step)}%" if steps else f"under {step}%"
 
 
 def _rule(rule: SwapRule) -> dict[str, Any]:
@@ -279,30 +299,31 @@ def _rule(rule: SwapRule) -> dict[str, Any]:
     }
 
 
-def markdown(summary: Summary) -> str:
+def markdown(summary: PublicSummary) -> str:
     """The public summary as Markdown."""
     return "\n".join(_lines(summary)) + "\n"
 
 
-def _lines(summary: Summary) -> Iterator[str]:
+def _lines(summary: PublicSummary) -> Iterator[str]:
     yield "# Record swapping"
     yield ""
     yield (
         "Before counting, some households were exchanged with similar households of other regions, all members"
         " together. A person who is unique in a region may therefore not live there. Only the place was exchanged:"
-        f" {', '.join(summary['exchanged'])}."
+        f" {', '.join(summary.exchanged)}."
     )
-    if "share_of_households_swapped" in summary:
+    if summary.share is not None:
         yield ""
-        yield f"Households exchanged: {summary['share_of_households_swapped']}."
+        yield f"Households exchanged: {summary.share}."
         yield ""
         yield "| exchanged between regions of | share of all households |"
         yield "|---|---|"
-        for level, share in summary["share_of_households_swapped_at"].items():
+        for level, share in summary.share_at.items():
             yield f"| {level} | {share} |"
-    if rule := summary.get("rule"):
+    if summary.rule is not None:
         yield ""
-        yield from (f"- {key.replace('_', ' ')}: {_formatted(value)}" for key, value in rule.items())
+        for key, value in _rule(summary.rule).items():
+            yield f"- {key.replace('_', ' ')}: {_formatted(value)}"
 
 
 def _formatted(value: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil, floor
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import hash_key
-from discreet.maths.swap import Candidates, Outcome, Paired, Terms, pair
+from discreet.maths.swap import Candidates, Outcome, Paired, Places, Terms, pair
 from discreet.programme.programme import Programme
 from discreet.programme.swap import Donors, SwapRule
 from discreet.swap.households import Gathered, gather, place_values
@@ -32,10 +33,11 @@ def moves_of(tables: SwapTables, gathered: Gathered, partner: NDArray[np.int64],
         column: place_values(regions.names[level]).take(pa.array(regions.above[level][place]))
         for level, column in enumerate(regions.columns)
     }
-    at = np.searchsorted(ids, gathered.households.ids[donors])
+    number = gathered.number
+    has_moved = np.zeros(len(number), dtype=bool)
+    has_moved[number[moved]] = True
     for unit, columns in _holders(tables).items():
-        of_moved = _values(tables, unit, columns, ids, secret)
-        values |= {column: of_moved[column].take(pa.array(at)) for column in columns}
+        values |= _values(tables, unit, columns, gathered.places, has_moved, number[donors], secret)
     return Moves(ids, values)
 
 
@@ -47,41 +49,72 @@ def _holders(tables: SwapTables) -> dict[str, list[str]]:
 
 
 def _values(
-    tables: SwapTables, unit: str, columns: Sequence[str], ids: NDArray[np.uint64], secret: bytes
+    tables: SwapTables,
+    unit: str,
+    columns: Sequence[str],
+    among: Places,
+    has_moved: NDArray[np.bool_],
+    asked: NDArray[np.int32],
+    secret: bytes,
 ) -> dict[str, pa.Array]:
-    """The values of the moved households themselves, one for each of ``ids``."""
+    """The own values of some households that moved; all households are given by their numbers."""
     records, household = tables.opened[unit], tables.household_id
-    places: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+    owners: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
     parts: list[pa.RecordBatch] = []
     for batch in records.batches([household, *columns], []):
         hashes, known = some_hashes(batch.column(household), secret, HOUSEHOLD, household, records.name)
-        at = np.minimum(np.searchsorted(ids, hashes), max(0, len(ids) - 1))
-        rows = np.flatnonzero(known & (ids[at] == hashes)) if len(ids) else np.empty(0, dtype=np.int64)
-        places.append(at[rows])
-        parts.append(batch.select(columns).take(pa.array(rows)))
+        found = among.numbers(hashes)
+        rows = np.flatnonzero(known & (found >= 0) & has_moved[found])
+        leads = np.ones(len(rows), dtype=bool)  # the first of adjacent members
+        leads[1:] = found[rows[1:]] != found[rows[:-1]]
+        values = batch.select(columns)
+        if not leads.all():
+            for column in columns:
+                codes = _codes(values.column(column))[rows]
+                _require_agreement(codes, np.flatnonzero(leads)[np.cumsum(leads) - 1], column, records.name)
+            rows = rows[leads]
+        owners.append(found[rows])
+        parts.append(values.take(pa.array(rows)))
     table = pa.Table.from_batches(parts).unify_dictionaries()
+    owner = np.concatenate(owners)
+    row = np.zeros(len(has_moved), dtype=np.int32)
+    row[owner] = np.arange(len(owner), dtype=np.int32)
     return {
-        column: _one_each(_plain(table[column]), np.concatenate(places), len(ids), column, records.name)
-        for column in columns
+        column: _one_each(table[column], row[owner], row[asked], column, records.name) for column in columns
     }
 
 
-def _plain(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
-    return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
+def _codes(values: pa.Array) -> NDArray[np.int64]:
+    """Equal numbers for equal values, missing ones included."""
+    if pa.types.is_dictionary(values.type) and not values.null_count:
+        codes: NDArray[np.int64] = _codes(values.dictionary)  # entries may repeat
+        return codes[values.indices.to_numpy(zero_copy_only=False)]  # type: ignore[no-any-return]
+    plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    encoded = plain.dictionary_encode(null_encoding="encode")
+    return encoded.indices.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _one_each(values: pa.Array, places: NDArray[np.int64], number: int, column: str, table: str) -> pa.Array:
-    """One value for each household; its members must agree."""
-    row = np.zeros(number, dtype=np.int64)
-    row[places] = np.arange(len(places))
-    codes = values.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
-    if (codes[row[places]] != codes).any():
+def _one_each(
+    column: pa.ChunkedArray, same: NDArray[np.int32], rows: NDArray[np.int32], name: str, table: str
+) -> pa.Array:
+    """The values of some rows; all rows must have the value of the same household's row."""
+    values = column.combine_chunks()
+    if not len(values):
+        kind = values.type
+        return pc.cast(pa.nulls(len(rows)), kind.value_type if pa.types.is_dictionary(kind) else kind)
+    if (same != np.arange(len(same))).any():
+        _require_agreement(_codes(values), same, name, table)
+    found = values.take(pa.array(rows))
+    return found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
+
+
+def _require_agreement(codes: NDArray[np.int64], same: NDArray[Any], column: str, table: str) -> None:
+    """Refuse records with another value than those of the same household."""
+    if (codes[same] != codes).any():
         value = f"members of a household differ in {column!r}, which is swapped with its place"
         raise mistake(
             table, "swap.carry", value, "give all its members the same value, or remove it from carry"
         )
-    return values.take(pa.array(row)) if len(values) else pc.cast(pa.nulls(number), values.type)
 
 
 _ALL = Fraction(1)

@@ -104,7 +104,7 @@ def _blurred_birth(born: Ints, dice: Dice) -> Ints:
 def _citizenship(
     mixes: BirthplaceMix, born: Ints, lived: Whole, foreign: Flags, origin: Ints, dice: Dice
 ) -> Ints:
-    """Draw citizenships: that of the birthplace until naturalised; half the children born here have their parents'."""
+    """Draw citizenships: that of the birthplace until naturalised; of children born here 40 % have their parents'."""
     codes = leaf("COC")
     u = dice.uniform(born.size)
     foreign_born = (lived != NEVER) & (born != leaf("POB")["1"])

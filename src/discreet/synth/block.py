@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,13 +54,16 @@ def blocks(sizes: Whole, limit: int = BLOCK) -> Iterator[PersonBlock]:
         yield PersonBlock(number, first, lau.astype(np.int32), persons)
 
 
-def populate(country: Country, block: PersonBlock) -> dict[str, pa.Table]:
-    """Draw a block; the same seed and number always give the same records."""
+def populate(
+    country: Country, block: PersonBlock, drawn: Callable[[float], None] = lambda _: None
+) -> dict[str, pa.Table]:
+    """Draw a block; the same seed and number always give the same records. ``drawn`` receives the share done so far."""
     dice = Dice(country.seed, 1, block.number)
     geo = country.geo
     homes = households.households(geo, block.lau, block.persons, dice)
     nuclei = households.families(homes, dice)
     people = households.members(homes, nuclei, dice)
+    drawn(0.3)
     place = housing.spots(geo, homes.lau, dice)
     dwellings = housing.quarters(geo, homes, place, people.age[homes.starts], dice)
     keys = _keys(country.seed, block.first, homes, nuclei, people, dwellings)
@@ -69,7 +72,9 @@ def populate(country: Country, block: PersonBlock) -> dict[str, pa.Table]:
         "hhtype": households.household_type(homes, nuclei, youngest),
         "hhsize": households.household_size(homes),
     }
+    drawn(0.5)
     columns = _person_codes(country, homes, nuclei, people, place, dwellings, dice)
+    drawn(0.8)
     columns |= {name: values[people.household] for name, values in of_home.items()}
     persons = (
         keys.persons | _placed(geo, place, people.household) | _coded(columns, {"lpw": country.workplaces})

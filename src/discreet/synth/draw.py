@@ -8,12 +8,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.lazy import njit
 from discreet.programme.codelist import Code, Codelist, codelist
 from discreet.programme.eu2021 import codelist_rows
+from discreet.text.phrase import translated
 
+OUTSIDE = translated("Not in a private household", {"de": "Nicht in einem Privathaushalt"})
 NOT_PRIVATE = "X"  # household size and type of a person outside private households
 
 
@@ -25,7 +27,7 @@ def tree(variable: str) -> Codelist:
 
 def rows(variable: str) -> list[Code]:
     """The codes of a variable of the programme, or of the household's size and type as stored with its members."""
-    outside = Code(NOT_PRIVATE, "", "Not in a private household")
+    outside = Code(NOT_PRIVATE, "", OUTSIDE)
     if variable == "HHSIZE":
         return [*codelist_rows("SPH"), outside]
     if variable == "HHTYPE":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -13,8 +12,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 
 import pyarrow as pa
@@ -23,11 +24,13 @@ import pyarrow.parquet as pq
 from discreet.errors import Mistakes, Problem
 from discreet.programme import eu2021
 from discreet.programme.attributes import Attribute, Holder
-from discreet.programme.codelist import Code, codelist
+from discreet.programme.codelist import Code, codelist, write_code_columns
+from discreet.programme.definitions import text_columns
 from discreet.synth.background import origins
 from discreet.synth.block import IDS, LEVELS, UNITS, Country, PersonBlock, blocks, populate
 from discreet.synth.draw import Dice, rows
 from discreet.synth.geography import FICTIONAL, Geography, geography, region_counts
+from discreet.text.phrase import others_of, translated
 
 # each of these means "under 15 years"; a table may contain any one of them
 _CHILD = {"AGE": "Y_LT15", "CAS": "2.1", "EDU": "11"}
@@ -94,8 +97,14 @@ def _is_not(variable: str, codes: dict[str, str]) -> str:
 
 
 MEMBER_VARIABLES = {  # household variables stored with its members, for record swapping, and their labels
-    "HHSIZE": "Size of the household",
-    "HHTYPE": "Type of the household",
+    "HHSIZE": translated("Size of the household", {"de": "Größe des Haushalts"}),
+    "HHTYPE": translated("Type of the household", {"de": "Typ des Haushalts"}),
+}
+LEVEL_NAMES = {  # of the areas, which are called regions, provinces, districts and municipalities
+    "N": translated("whole country", {"de": "ganzes Land"}),
+    "L": translated("provinces", {"de": "Provinzen"}),
+    "M": translated("districts", {"de": "Bezirke"}),
+    "H": translated("municipalities", {"de": "Gemeinden"}),
 }
 
 
@@ -116,10 +125,9 @@ def _codelists(geo: Geography) -> dict[str, list[Code]]:
 
 
 def _write_codes(path: Path, codes: Sequence[Code]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["code", "parent", "label"])
-        writer.writerows([code.code, code.parent, code.label] for code in codes)
+    named = [one.code for one in codes]
+    texts = text_columns(named, [one.label for one in codes], {one.code: one.definition for one in codes})
+    write_code_columns(path, named, [one.parent for one in codes], texts)
 
 
 def programme(variables: Sequence[str], tables: Sequence[str] | None) -> str:
@@ -132,17 +140,20 @@ def programme(variables: Sequence[str], tables: Sequence[str] | None) -> str:
 def _variable(name: str) -> str:
     column = "lau" if name == "GEO" else name.lower()
     standard = name in eu2021.variables()
-    label = eu2021.label(name) if standard else MEMBER_VARIABLES[name]
+    label = eu2021.texts(name).label if standard else MEMBER_VARIABLES[name]
     lines = [
         f"[variables.{name}]",
-        f"label = {json.dumps(label)}",
+        f"label = {_text(label)}",
         f'column = "{column}"',
         f'codelist = "codelists/{name.lower()}.csv"',
         *_attribute(name),
+        *([] if standard else [f"topic = {_text(eu2021.texts('TPH').topic)}"]),
     ]
     if standard and set(eu2021.breakdowns(name)) - {name}:
         lines.append(f"breakdowns = {_inline(eu2021.breakdowns(name))}")
-        lines.append(f"breakdown_labels = {_inline(eu2021.breakdown_labels(name))}")
+        labels = LEVEL_NAMES if name == eu2021.GEOGRAPHY else eu2021.breakdown_labels(name)
+        lines.append(f"[variables.{name}.breakdown_labels]")
+        lines += [f"{level} = {_text(text)}" for level, text in labels.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -153,8 +164,18 @@ def _attribute(name: str) -> list[str]:
     return [f'of = "{held.of}"', *(["fixed = true"] if fixed else [])]
 
 
+def _text(text: str) -> str:
+    """A text, or a table of it by language."""
+    others = others_of(text)
+    return _inline({eu2021.OWN: str(text), **others}) if others else json.dumps(text, ensure_ascii=False)
+
+
 def _inline(entries: Mapping[str, object]) -> str:
-    return "{ " + ", ".join(f"{name} = {json.dumps(one)}" for name, one in entries.items()) + " }"
+    return (
+        "{ "
+        + ", ".join(f"{name} = {json.dumps(one, ensure_ascii=False)}" for name, one in entries.items())
+        + " }"
+    )
 
 
 def _standard(tables: Sequence[str] | None) -> str:
@@ -189,7 +210,7 @@ D = 5
 js = 0
 
 [release]
-title = "Synthetic census"
+title = { en = "Synthetic census", de = "Synthetische Volkszählung" }
 formats = ["parquet"]
 """
 
@@ -230,7 +251,7 @@ class UnitFile:
         self._waiting = []
         if self._writer is None:
             self._writer = pq.ParquetWriter(
-                self.path,
+                self.path.absolute(),  # Arrow takes a relative path such as census:2021 for an address
                 table.schema,
                 compression="zstd",
                 compression_level=1,
@@ -290,7 +311,7 @@ def generate(
 ) -> Census:
     """Write a synthetic census to a new folder; the same arguments give the same bytes with any number of threads.
 
-    ``progress`` receives the number of persons written so far.
+    ``progress`` receives the number of persons made so far, those of unfinished blocks by the share that is done.
     """
     started = time.monotonic()
     check(persons, seed, out, tables, country, threads)
@@ -341,25 +362,57 @@ def _nation(persons: int, seed: int, country: str) -> Country:
     return Country(seed, geo, origins(geo, dice), workplaces)
 
 
+WRITTEN = 0.2  # of the time that a person takes
+
+
+class _Made:
+    """Adds up what threads have drawn and what is written, in persons."""
+
+    def __init__(self, progress: Callable[[int], None]) -> None:
+        self._progress, self._lock = progress, Lock()
+        self._drawn: dict[int, float] = {}
+        self._written = 0
+
+    def drawn(self, block: PersonBlock, share: float) -> None:
+        """A share of a block is drawn."""
+        with self._lock:
+            self._drawn[block.number] = share * int(block.persons.sum())
+            self._report()
+
+    def written(self, persons: int) -> None:
+        """So many persons are written."""
+        with self._lock:
+            self._written = persons
+            self._report()
+
+    def _report(self) -> None:
+        self._progress(int((1 - WRITTEN) * sum(self._drawn.values()) + WRITTEN * self._written))
+
+
 def _write(folder: Path, nation: Country, threads: int, progress: Callable[[int], None]) -> dict[str, int]:
-    with CensusFiles(folder) as files, closing(_in_order(nation, threads)) as drawn:
+    made = _Made(progress)
+    with CensusFiles(folder) as files, closing(_in_order(nation, threads, made)) as drawn:
         for tables in drawn:
             files.add(tables)
-            progress(files.units["persons"].rows)
-    return {unit: file.rows for unit, file in files.units.items()}
+            made.written(files.units["persons"].rows)
+    rows = {unit: file.rows for unit, file in files.units.items()}
+    progress(rows["persons"])
+    return rows
 
 
-def _in_order(nation: Country, threads: int) -> Generator[dict[str, pa.Table], None, None]:
+def _in_order(nation: Country, threads: int, made: _Made) -> Generator[dict[str, pa.Table], None, None]:
     """Draw blocks in parallel and yield them in order; only a few are in memory at a time."""
     with ThreadPoolExecutor(threads) as pool:
         ahead: deque[Future[dict[str, pa.Table]]] = deque()
         for block in blocks(nation.geo.persons):
-            ahead.append(_submit(pool, nation, block))
+            ahead.append(pool.submit(_populated, nation, block, made))
             if len(ahead) > threads:
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
 
 
-def _submit(pool: ThreadPoolExecutor, nation: Country, block: PersonBlock) -> Future[dict[str, pa.Table]]:
-    return pool.submit(populate, nation, block)
+def _populated(nation: Country, block: PersonBlock, made: _Made) -> dict[str, pa.Table]:
+    tables = populate(nation, block, partial(made.drawn, block))
+    made.drawn(block, 1.0)
+    return tables

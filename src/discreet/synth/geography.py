@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.errors import mistake
 from discreet.programme.codelist import Code
 from discreet.synth.draw import Dice, leaf
+from discreet.text.phrase import translated
 
 FICTIONAL = "XX"
 PER_KM2 = 100.0  # inhabitants
@@ -77,12 +78,14 @@ class Geography:
     def rows(self) -> list[Code]:
         """The codelist of the regions."""
         names = ("Region", "Province", "District", "Municipality")
+        german = ("Region", "Provinz", "Bezirk", "Gemeinde")
         rows = []
         for depth, codes in enumerate(self.regions):
             parents = _parents(self.above, depth)
             for number, code in enumerate(codes):
                 parent = self.regions[depth - 1][parents[number]] if depth else ""
-                rows.append(Code(code, parent, f"{names[depth]} {number + 1}"))
+                label = translated(f"{names[depth]} {number + 1}", {"de": f"{german[depth]} {number + 1}"})
+                rows.append(Code(code, parent, label))
         return rows
 
 

@@ -15,6 +15,7 @@ from discreet.population.encode import EncodedRecords
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter
+from discreet.tabulate.parents import Classes, Parent, Walk, can_share, parents_of, walks
 from discreet.tabulate.tables import ConfidentialTable
 
 DENSE_CELLS = 1 << 26  # 512 MiB of accumulators
@@ -83,6 +84,10 @@ class DenseGrid:
         """The positions and sums of the finest cells that are not zero."""
         here = np.flatnonzero(self._cells)
         return here.astype(np.uint64), self._cells[here]
+
+    def gather(self, position: Keys, added: Sums) -> None:
+        """Add sums at finest cells, of which several may be the same."""
+        counting.add_at(self._cells, position, added)
 
     def add_cells(self, position: Sums, added: Sums) -> None:
         """Add sums at different finest cells."""
@@ -195,55 +200,135 @@ _Weights = tuple[DenseGrid | SparseGrid, DenseGrid | SparseGrid]  # sums, and th
 
 
 class CubeCounter:
-    """The accumulators of some cubes of one unit; blocks are added in any order, each on any number of threads."""
+    """The accumulators of some cubes of one unit; blocks are added in any order, each on any number of threads.
+
+    Cubes of moderate size are counted through parents, several cubes at once; the others by themselves.
+    """
 
     def __init__(self, cubes: Sequence[Cube], pool: Executor) -> None:
         self._cubes, self._pool = cubes, pool
-        axes = {axis.full_name: axis for cube in cubes for axis in cube.axes if len(axis) > 1}
-        self._narrow = [axis for axis in axes.values() if len(axis) <= _NARROW]
-        self._wide = [axis for axis in axes.values() if len(axis) > _NARROW]
-        narrow = {axis.full_name: row for row, axis in enumerate(self._narrow)}
-        wide = {axis.full_name: row for row, axis in enumerate(self._wide)}
-        rows = [AxisRows(cube, narrow, wide) for cube in cubes]
-        self._grids = [grid_for(cube, row) for cube, row in zip(cubes, rows, strict=True)]
-        self._weights = [  # sums of weights, and the largest of them
-            (grid_for(cube, row), largest_grid_for(cube, row)) if cube.weight else None
-            for cube, row in zip(cubes, rows, strict=True)
-        ]
-        self._room = Nodes(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint32))
+        alone = [k for k, cube in enumerate(cubes) if not _is_shared(cube)]
+        parents = _parents(cubes, set(range(len(cubes))).difference(alone))
+        self._rows = _Rows(
+            [axis for k in alone for axis in cubes[k].axes if len(axis) > 1],
+            [classes for _, some in parents for parent in some for classes in parent.cross.values()],
+        )
+        narrow, wide = self._rows.axes
+        rows = {k: AxisRows(cubes[k], narrow, wide) for k in alone}
+        self._alone = {k: grid_for(cubes[k], row) for k, row in rows.items()}
+        self._weights = {  # sums of weights, and the largest of them
+            k: (grid_for(cubes[k], row), largest_grid_for(cubes[k], row))
+            for k, row in rows.items()
+            if cubes[k].weight
+        }
+        self._walks = [(who, Walk(some, *self._rows.classes)) for who, some in parents]
+        self._counted = {
+            k: (walk, at)
+            for _, walk in self._walks
+            for at, parent in enumerate(walk.parents)
+            for k in parent.cubes
+        }
 
     def add(self, block: EncodedRecords) -> None:
-        """Count one block into every cube; each cube is one task, so that no two threads share a cell."""
-        nodes = self._nodes(block)
+        """Count one block; each walk and each cube is one task, so that no two threads share a cell."""
+        nodes = self._rows.nodes(block, self._pool)
         added = {_who(cube): None for cube in self._cubes}
         values = dict(zip(added, self._pool.map(lambda who: _added(block, *who), added), strict=True))
 
-        def count(k: int) -> None:
+        def walked(task: tuple[_Who, Walk]) -> None:
+            who, walk = task
+            walk.add(nodes.narrow, nodes.wide, values[who])
+
+        def alone(k: int) -> None:
             cube, value = self._cubes[k], values[_who(self._cubes[k])]
-            self._grids[k].add(nodes, value)
-            weights = self._weights[k]
-            if weights is not None and cube.weight:
+            self._alone[k].add(nodes, value)
+            if cube.weight:
                 given = np.where(value != 0, block.weights[cube.weight], np.uint64(0))
-                for grid in weights:
+                for grid in self._weights[k]:
                     grid.add(nodes, given)
 
-        for _ in self._pool.map(count, range(len(self._cubes))):
+        for _ in (*self._pool.map(walked, self._walks), *self._pool.map(alone, self._alone)):
             pass
 
-    def _nodes(self, block: EncodedRecords) -> Nodes:
+    def table(self, k: int) -> ConfidentialTable:
+        """Roll up the k-th cube and return its table; accumulators of its own are then released."""
+        return _table(self._cubes[k], self._grid(k), self._weights.get(k))
+
+    def finest(self, k: int) -> FinestCells:
+        """The finest cells of the k-th cube."""
+        return _finest(self._grid(k), self._weights.get(k))
+
+    def _grid(self, k: int) -> DenseGrid | SparseGrid:
+        if k in self._alone:
+            return self._alone[k]
+        walk, at = self._counted[k]
+        grid = DenseGrid(self._cubes[k], AxisRows(self._cubes[k], _NO_ROWS, _NO_ROWS))
+        grid.gather(walk.parents[at].positions(self._cubes[k]), walk.cells(at))
+        return grid
+
+
+_Who = tuple[Filter | None, str | None]
+
+
+def _is_shared(cube: Cube) -> bool:
+    return cube.weight is None and cube.size <= DENSE_CELLS and can_share(cube)
+
+
+def _parents(cubes: Sequence[Cube], shared: set[int]) -> list[tuple[_Who, Sequence[Parent]]]:
+    """The walks: whom each counts, and its parents."""
+    of: dict[_Who, dict[int, Cube]] = {}
+    for k in sorted(shared):
+        of.setdefault(_who(cubes[k]), {})[k] = cubes[k]
+    return [(who, some) for who, members in of.items() for some in walks(parents_of(members))]
+
+
+class _Rows:
+    """The numbers of each record that are counted by: its nodes along some axes, and its classes."""
+
+    def __init__(self, axes: Sequence[Breakdown], classes: Sequence[Classes]) -> None:
+        by_name = {axis.full_name: axis for axis in axes}
+        tables: list[_Table] = [
+            *((axis.full_name, axis.variable, axis.node_of_leaf) for axis in by_name.values()),
+            *((one, one.variable, one.of_leaf) for one in dict.fromkeys(classes)),
+        ]
+        self._narrow = [table for table in tables if int(table[2].max(initial=0)) < _NARROW]
+        self._wide = [table for table in tables if int(table[2].max(initial=0)) >= _NARROW]
+        self._room = Nodes(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint32))
+
+    @property
+    def axes(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Name of an axis -> its narrow row, its wide row."""
+        narrow, wide = (_numbered(rows) for rows in (self._narrow, self._wide))
+        return (
+            {key: row for key, row in narrow if isinstance(key, str)},
+            {key: row for key, row in wide if isinstance(key, str)},
+        )
+
+    @property
+    def classes(self) -> tuple[dict[Classes, int], dict[Classes, int]]:
+        """Classes -> their narrow row, their wide row."""
+        narrow, wide = (_numbered(rows) for rows in (self._narrow, self._wide))
+        return (
+            {key: row for key, row in narrow if isinstance(key, Classes)},
+            {key: row for key, row in wide if isinstance(key, Classes)},
+        )
+
+    def nodes(self, block: EncodedRecords, pool: Executor) -> Nodes:
+        """The numbers of the records of a block; the next block overwrites them."""
         nodes = self._room_for(len(block))
 
-        def fill(task: tuple[Breakdown, NDArray[np.uint8] | NDArray[np.uint32]]) -> None:
-            axis, out = task
-            codes = block.codes[axis.variable]
-            if axis.is_flat:
+        def fill(task: tuple[_Table, NDArray[np.uint8] | NDArray[np.uint32]]) -> None:
+            (_, variable, numbers), out = task
+            codes = block.codes[variable]
+            first = int(numbers[0]) if len(numbers) else 0
+            if np.array_equal(numbers, np.arange(first, first + len(numbers))):
                 # a sum vectorises, a lookup does not; in the wider type, because the last code could overflow
-                np.add(codes, 1, out=out, dtype=out.dtype, casting="unsafe")
+                np.add(codes, first, out=out, dtype=out.dtype, casting="unsafe")
             else:
-                counting.recode(codes, axis.node_of_leaf.astype(out.dtype), out)
+                counting.recode(codes, numbers.astype(out.dtype), out)
 
         tasks = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
-        for _ in self._pool.map(fill, tasks):
+        for _ in pool.map(fill, tasks):
             pass
         return nodes
 
@@ -257,13 +342,12 @@ class CubeCounter:
             self._room.wide[:wide].reshape(len(self._wide), records),
         )
 
-    def table(self, k: int) -> ConfidentialTable:
-        """Roll up the k-th cube and return its table; its accumulators are then released."""
-        return _table(self._cubes[k], self._grids[k], self._weights[k])
 
-    def finest(self, k: int) -> FinestCells:
-        """The finest cells of the k-th cube."""
-        return _finest(self._grids[k], self._weights[k])
+_Table = tuple[str | Classes, str, NDArray[Any]]  # what it is for, the variable, leaf -> number
+
+
+def _numbered(rows: Sequence[_Table]) -> list[tuple[str | Classes, int]]:
+    return [(key, row) for row, (key, _, _) in enumerate(rows)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -333,7 +417,7 @@ def counted(cube: Cube, grid: DenseGrid | SparseGrid) -> ConfidentialTable:
     return ConfidentialTable(cube, cells, positions)
 
 
-def _who(cube: Cube) -> tuple[Filter | None, str | None]:
+def _who(cube: Cube) -> _Who:
     return cube.base, cube.count
 
 

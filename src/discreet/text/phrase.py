@@ -1,28 +1,35 @@
-"""Sentences that are English text to all code and can be rendered in other languages.
+"""Sentences that are English text to all code and can be rendered in other languages, and the office's own texts.
 
-Translations are gettext catalogues in ``locale/``, keyed by the English template; ``make messages`` updates them.
+Translations of sentences are gettext catalogues in ``locale/``, keyed by the English template; ``make messages``
+updates them. Translations of the office's texts (labels, titles, definitions) are given by the office and stay with
+each text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from gettext import NullTranslations, translation
-from pathlib import Path
+from gettext import GNUTranslations, NullTranslations
+from importlib.resources import files
 from typing import Any
 
-LOCALE = Path(__file__).parent / "locale"
+LOCALE = files("discreet.text") / "locale"  # also where the package is in a zip file, as Spark ships it
 
 
 class Language(StrEnum):
-    """The languages of the server's texts; labels are the office's."""
+    """The languages of the server's texts; labels may have further ones."""
 
     ENGLISH = "en"
     GERMAN = "de"
 
 
+def _catalogue(language: Language) -> NullTranslations:
+    with (LOCALE / language / "LC_MESSAGES" / "discreet.mo").open("rb") as file:
+        return GNUTranslations(file)
+
+
 CATALOGUES: Mapping[Language, NullTranslations] = {
-    language: translation("discreet", LOCALE, [language]) for language in (Language.GERMAN,)
+    language: _catalogue(language) for language in (Language.GERMAN,)
 }
 SIGNS = {Language.GERMAN: str.maketrans(",.", ".,")}  # of the thousands and of the decimals
 
@@ -45,6 +52,38 @@ class Phrase(str):
         return self.template, self.filled
 
 
+class Translated(str):
+    """A text of the office, in its own language, with its translations by the tag of their language."""
+
+    __slots__ = ("others",)
+    others: Mapping[str, str]
+
+    def __new__(cls, own: str, others: Mapping[str, str]) -> Translated:
+        """The office's text and its translations."""
+        made = super().__new__(cls, own)
+        made.others = others
+        return made
+
+    def __getnewargs__(self) -> tuple[str, Mapping[str, str]]:  # type: ignore[override]
+        """What a copy is made of."""
+        return str(self), self.others
+
+
+def translated(own: str, others: Mapping[str, str]) -> str:
+    """A text with its translations; a plain one where there are none."""
+    given = {tag: text for tag, text in others.items() if text}
+    return Translated(own, given) if given else own
+
+
+def others_of(text: str) -> Mapping[str, str]:
+    """The translations of a text by the tag of their language: those of the office, or of the catalogues."""
+    if isinstance(text, Translated):
+        return text.others
+    if isinstance(text, Phrase):
+        return {language.value: said(text, language) for language in CATALOGUES}
+    return {}
+
+
 def phrase(template: str, **filled: object) -> Phrase:
     """A translatable sentence; numbers are written as the language does, lists with commas."""
     return Phrase(template, filled)
@@ -57,7 +96,9 @@ def joined(*parts: str, by: str = " ") -> Phrase:
 
 
 def said(text: str, language: Language) -> str:
-    """The sentence in a language; a text that is not a phrase is returned unchanged."""
+    """The sentence in a language; a text without a translation is returned unchanged."""
+    if isinstance(text, Translated):
+        return text.others.get(language, str(text))
     if not isinstance(text, Phrase) or language is Language.ENGLISH:
         return str(text)
     # gettext returns its header for an empty message

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import Mistakes
+from discreet.maths.attacks import bayes_hierarchy
 from discreet.maths.attacks.bayes import Adversary, probabilities
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy, summed
 from discreet.maths.noise.additive import discrete_gaussian, discrete_laplace, uniform
@@ -111,3 +112,89 @@ def test_far_counts_have_posteriors_or_are_refused(chain: Chain) -> None:
     assert CENSUS.posterior(-4000, 1, 0, chain) == pytest.approx(0)
     with pytest.raises(Mistakes, match="noise can lead to"):
         CENSUS.posterior(1, 1, -(10**5), chain)
+
+
+@pytest.mark.parametrize("chain", Chain)
+def test_the_law_of_the_larger_count(chain: Chain) -> None:
+    """Exact: by brute force over X1 and X2. The paper's: by drawing its chain, X1 without regard to X1 <= X2."""
+    found = CENSUS.larger(2, 1, -1, chain)
+    assert found.p.sum() == pytest.approx(1, rel=1e-12)
+    if chain is Chain.EXACT:
+        joint = np.array(
+            [
+                [
+                    BLOCK.pmf.at(2 - k1)
+                    * BLOCK_GROUP.pmf.at(1 - k2)
+                    * CENSUS.others.at(-1 - k2 + k1)
+                    * (k1 <= k2)
+                    for k2 in range(40)
+                ]
+                for k1 in (0, 1)
+            ]
+        )
+        assert found.p[:30] == pytest.approx((joint.sum(axis=0) / joint.sum())[:30], rel=1e-9)
+        return
+    rng, k1, k2, seen = np.random.default_rng(4), 1, 1, np.zeros(40)
+    chances = [
+        np.array([BLOCK_GROUP.pmf.at(1 - k) * CENSUS.others.at(-1 - k + one) * (one <= k) for k in range(40)])
+        for one in (0, 1)
+    ]
+    sums = [np.cumsum(one / one.sum()) for one in chances]
+    own = [BLOCK.pmf.at(2), BLOCK.pmf.at(1)]
+    for first, second in rng.random((40_000, 2)):
+        to = [own[one] * CENSUS.others.at(-1 - k2 + one) for one in (0, 1)]
+        k1 = int(first < to[1] / (to[0] + to[1]))
+        k2 = int(np.searchsorted(sums[k1], second))
+        seen[k2] += 1
+    assert found.p[:6] == pytest.approx((seen / seen.sum())[:6], abs=0.015)
+
+
+def test_decisions_of_the_printed_chain_by_brute_force() -> None:
+    small = Hierarchy(discrete_gaussian(1), discrete_gaussian(Fraction(1, 2)), 2)
+    own = Adversary(discrete_gaussian(1)).with_target
+    for x2 in (1, 3):
+        expected = sum(
+            own.at(a) * small.upper.pmf.at(b) * small.others.at(c)
+            for a, b, c in itertools.product(range(-5, 8), range(-7, 8), range(-8, 9))
+            if small.posterior(a, b + x2, c + x2 - 1, Chain.PAPER) > 0.5
+        )
+        assert small.correct(x2, Chain.PAPER) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.long
+def test_even_odds_are_decided_by_a_coin() -> None:
+    """With rho2 = 100 the larger count is known and some triples say nothing; rounding must not decide them."""
+    sharp = Hierarchy(BLOCK, discrete_gaussian(100), 27)
+    assert abs(sharp.log_odds(1, 10, 23)) < 1e-12
+    chance = sharp.others.at(14) * Adversary(BLOCK).with_target.at(1)
+    strict = sum(
+        Adversary(BLOCK).with_target.at(x1) * sharp.others.at(y1 - 9)
+        for x1 in range(-30, 32)
+        for y1 in range(-90, 110)
+        if sharp.log_odds(x1, 10, y1) > 1e-9
+    )
+    assert chance == pytest.approx(0.00296, abs=1e-5)
+    # the other even triple, x1 = 0, is as probable; those of other x1 hardly are
+    assert sharp.correct(10) == pytest.approx(strict + chance, abs=3e-5)
+
+
+def test_wide_noise_of_the_others_is_summed_at_some_of_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    attack = Hierarchy(discrete_gaussian("0.0005"), discrete_gaussian("0.004"), 12)
+    larger = np.array([1, 3, 30])
+    some = attack.decided(larger, 1)
+    monkeypatch.setattr(bayes_hierarchy, "FINEST", 10**9)
+    every = attack.decided(larger, 1)
+    assert (some != every).all()
+    assert np.allclose(some, every, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("known", [0, 3])
+def test_sums_by_recursion_are_the_sums_of_their_terms(known: int) -> None:
+    attack = Hierarchy(discrete_gaussian("0.05"), discrete_gaussian("0.2"), 7, known)
+    x2, y1 = np.meshgrid(np.arange(-1, 9), np.arange(-9, 12, 4), indexing="ij")
+    pairs = list(zip(x2.ravel().tolist(), y1.ravel().tolist(), strict=True))
+    wanted = [attack.log_odds(known, x2, y1) - attack._own_odds(known) for x2, y1 in pairs]
+    grid = attack._shifts((-1, 8), (-9, 11), 4)
+    at = attack.log_odds_of(np.full(x2.size, known), x2.ravel(), y1.ravel()) - attack._own_odds(known)
+    assert np.allclose(grid.ravel(), wanted, atol=1e-9)
+    assert np.allclose(at, wanted, atol=1e-9)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from discreet.maths.attacks.averaging import (
     Method,
     Running,
+    add_cells,
     add_shared,
     drop_repeats,
     join_only_children,
@@ -79,6 +80,7 @@ def test_the_covariances_make_the_sums_those_of_their_groups() -> None:
     and the fourth code is outside.
     """
     rng, V = np.random.default_rng(3), 1.5
+    mixed = np.zeros(14, np.uint64)
     places, starts, strides = (
         np.array([0, 1, 2, -1], dtype=np.int32),
         np.zeros(1, np.int64),
@@ -86,32 +88,39 @@ def test_the_covariances_make_the_sums_those_of_their_groups() -> None:
     )
     codes = np.concatenate([rng.permutation([0, 0, 0, 1, 1, 1, 2, 3]), rng.permutation([0, 0, 1, 1, 2, 3])])
     groups = rng.integers(0, 3, 14) + 3 * np.minimum(codes, 3)  # a group lies in one target
-    used, weights, counts = np.zeros(12), np.zeros(12), np.full(14, 7)
+    used, counts = np.zeros((12, 2)), np.full(14, 7)
+    first_used = np.zeros(12, np.int64)
     for _ in range(2):
         total, summed, expected = np.zeros(3), np.zeros(3), np.zeros((3, 12))
-        weighted_by = np.zeros((3, 12))
+        weighted_by, begun = np.zeros((3, 12)), 0
         for first, last in ((0, 8), (8, 14)):
             q = np.array([V * (codes[first:last] == a).sum() for a in (0, 1, 2)])
             q[2] = 0
             shared, weighted = np.zeros(3), np.zeros(3)
+            sums = [np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3)]
+            marks, targets = np.zeros(3, np.uint64), np.zeros(8, np.int32)
             runs = (np.array([first]), np.array([last]), np.array([first]), np.full((1, 1), V))
-            add_shared(
-                codes, counts, groups, *runs, places, starts, strides, q, used, weights, shared, weighted
-            )
+            laid = (*runs, places, starts, strides)
+            add_cells(codes, counts, counts, mixed, *laid, targets, True, *sums, marks)
+            assert targets[: last - first].tolist() == places[codes[first:last]].tolist()
+            assert sums[2].tolist() == [(codes[first:last] == a).sum() for a in (0, 1, 2)]
+            assert sums[0].tolist() == sums[1].tolist() == (7 * sums[2]).tolist()
+            assert sums[3] == pytest.approx(V * sums[2])
+            ends = (runs[0], runs[1], runs[3])
+            shares = (targets, q, used, first_used, begun, shared, weighted)
+            begun = add_shared(counts, groups, *ends, *shares)
             total += q + shared
             summed += np.where(q > 0, 1 / np.maximum(q, 1), 0) + weighted
             for c in range(first, last):
                 if codes[c] < 2:
                     expected[codes[c], groups[c]] += 1
                     weighted_by[codes[c], groups[c]] += 1 / q[codes[c]]
+        assert sorted(first_used[:begun].tolist()) == np.flatnonzero(expected.any(axis=0)).tolist()
         assert total == pytest.approx(V * (expected**2).sum(axis=1))
         assert total[2] == summed[2] == 0
         assert summed == pytest.approx(V * (weighted_by**2).sum(axis=1))
         number, few, few_counts = np.zeros(3, np.int64), np.zeros((3, 1)), np.zeros((3, 1), np.int64)
         runs = (np.array([0, 8]), np.array([8, 14]), np.array([0, 8]), np.full((2, 1), V))
-        take_groups(
-            codes, counts, groups, *runs, places, starts, strides, used, weights, number, few, few_counts
-        )
+        take_groups(codes, counts, groups, *runs, places, starts, strides, used, number, few, few_counts)
         assert number.tolist() == [np.count_nonzero(row) for row in expected]
     assert not used.any()
-    assert not weights.any()

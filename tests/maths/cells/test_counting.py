@@ -96,3 +96,21 @@ def test_aggregate_sorts_and_adds(pairs: list[tuple[int, int]]) -> None:
     position, sums = counting.aggregate(given_pairs[:, 0].copy(), given_pairs[:, 1].copy(), 2**40)
     assert dict(zip(position.tolist(), sums.tolist(), strict=True)) == expected
     assert position.tolist() == sorted(expected)
+
+
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    st.lists(st.integers(0, 10**9), max_size=30),
+    st.booleans(),
+)
+def test_nodes_are_those_of_unravelled_positions(shape: list[int], cells: list[int], ascending: bool) -> None:
+    size = int(np.prod(shape))
+    some = np.array([cell % size for cell in cells], dtype=np.int64)
+    some = np.sort(some) if ascending else some
+    found = counting.nodes_along(some, tuple(shape))
+    assert found.dtype == np.int32
+    assert np.array_equal(found, np.array(np.unravel_index(some, shape)))
+
+
+def test_a_table_without_axes_has_no_nodes() -> None:
+    assert counting.nodes_along(np.zeros(1, dtype=np.int64), ()).shape == (0, 1)

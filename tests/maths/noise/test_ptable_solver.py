@@ -1,6 +1,7 @@
 import csv
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -269,3 +270,21 @@ def test_many_changes_have_the_same_law_whether_monotony_is_left_out_at_first_or
 def test_more_changes_than_can_be_solved_in_seconds_are_refused(D: int) -> None:
     with pytest.raises(Mistakes, match="give at most 100, or a p-table file"):
         PTableParameters(D, 10.0)
+
+
+def test_each_row_of_a_large_table_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With steps that take a time linear in D, what a table costs is its rows times D."""
+    taken: list[int] = []
+    monotone: list[int] = []  # the constraints of monotony, which few rows need: with them a step is D^3
+
+    def counted(*given: Any) -> Any:
+        found = minimise(*given)
+        taken.append(found.steps)
+        monotone.append(max(0, len(given[1].G) - 1))
+        return found
+
+    monkeypatch.setattr(ptable_solver, "minimise", counted)
+    solve(PTableParameters(D=60, V=4))
+    assert len(taken) < 70
+    assert max(taken) < 40
+    assert max(monotone) < 10

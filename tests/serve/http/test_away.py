@@ -1,8 +1,5 @@
 """Books that go away while the server runs, and return: 503 meanwhile, nothing lost; wrong ones told at the start."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -23,6 +20,7 @@ from discreet.serve.http.app import create_app
 from discreet.serve.http.limits import Limits, Settings
 from discreet.serve.jobs_store import JobState, Store
 from discreet.serve.open import TableBuilder, serve_programme
+from tests.cli.called import discreet
 from tests.io.postgresql_server import Server
 from tests.serve.conftest import SECRET, query
 from tests.serve.http.conftest import OFTEN, running
@@ -118,15 +116,7 @@ def test_a_wrong_store_is_told_in_a_line_before_the_server_listens(release: Rele
         (foreign, "file is not a database"),
         (newer, "use the newer Discreet that wrote it"),
     ):
-        command = [sys.executable, "-m", "discreet", "serve", release.folder, "--store", place, "--port", "0"]
-        found = subprocess.run(
-            list(map(str, command)),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-            env={**os.environ, "COLUMNS": "200"},
-        )
+        found = discreet("serve", release.folder, "--store", place, "--port", "0")
         assert found.returncode == 2
         assert said in found.stderr
         assert len(found.stderr.strip().splitlines()) <= 2

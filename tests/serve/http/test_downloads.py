@@ -64,7 +64,7 @@ def body(answer: Answer, form: Format, builder: TableBuilder, layout: Layout | N
 
 
 def laid_out(answer: Answer, builder: TableBuilder, layout: Layout) -> list[list[Cell]]:
-    return list(laid_out_dataset(dataset_of(answer, builder.catalogue), layout))
+    return list(laid_out_dataset(answer, dataset_of(answer, builder.catalogue), layout))
 
 
 def test_csv_and_parquet_have_a_line_for_each_cell(answer: Answer, builder: TableBuilder) -> None:
@@ -96,7 +96,7 @@ def test_the_same_answer_gives_the_same_bytes(
 def test_xlsx_has_notes_and_no_formulas(answer: Answer, builder: TableBuilder) -> None:
     book = openpyxl.load_workbook(io.BytesIO(body(answer, Format.XLSX, builder)))
     notes = {row[0].value: row[1].value for row in book["Notes"].iter_rows()}
-    assert notes["Table"] == "persons by Place of usual residence (NUTS 2 regions), Sex"
+    assert notes["Table"] == "persons by Place of usual residence (provinces), Sex"
     texts = " ".join(str(row[1].value) for row in book["Notes"].iter_rows())
     assert "additivity" in texts
     assert "a warning" in texts
@@ -121,7 +121,7 @@ def test_a_laid_out_table_has_variables_across(answer: Answer, builder: TableBui
     assert text.splitlines() == ["SEX,_T,A,B", "1,10,3,", "2,20,0,"]
     book = openpyxl.load_workbook(io.BytesIO(body(answer, Format.XLSX, builder, Layout(("SEX",)))))
     assert [row[0] for row in book["Table"].iter_rows(5, values_only=True)] == [
-        "Place of usual residence (NUTS 2 regions)",
+        "Place of usual residence (provinces)",
         "_T Total",
         "A =cmd()",
         'B B "x"',
@@ -211,7 +211,7 @@ def test_headers_of_a_laid_out_sheet_stay_in_sight_and_numbers_are_numbers(
     assert book["Table"].freeze_panes == "B7"
     assert {cell.data_type for row in book["Table"].iter_rows(7, 8, 2) for cell in row} == {"n"}
     assert [row[0].value for row in book["Table"].iter_rows(7)] == ["_T Total", "A =cmd()", 'B B "x"']
-    assert [cell.value for cell in book["Table"][6]][1:] == ["persons", "percent_of_column"] * 2
+    assert [cell.value for cell in book["Table"][6]][1:] == ["persons", "% of column"] * 2
     assert [cell.number_format for cell in book["Table"][7]][1:3] == ["#,##0", "0.00"]
     notes = {row[0].value: row[1].value for row in book["Notes"].iter_rows()}
     assert notes["Permanent link"] == "https://example.org/q/1"

@@ -12,10 +12,9 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.core.result import Ok
 
-EXAMPLES = 8
+EXAMPLES, MANY = 4, 40  # requests of each route: in every run, and in the long one
 TOLD = ("application/problem+json", "application/xml")  # the second to clients of SDMX
 QUICK = settings(
-    max_examples=EXAMPLES,
     deadline=None,
     database=None,
     phases=[Phase.generate],
@@ -29,21 +28,22 @@ def described(address: str) -> schemathesis.BaseSchema:
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize("requests", [EXAMPLES, pytest.param(MANY, marks=pytest.mark.long)])
 def test_no_request_is_answered_with_an_error_of_the_server(
-    described: schemathesis.BaseSchema, mode: GenerationMode
+    described: schemathesis.BaseSchema, mode: GenerationMode, requests: int
 ) -> None:
     operations = [found.ok() for found in described.get_all_operations() if isinstance(found, Ok)]
     assert len(operations) > 20
-    asked = [answered(operation.as_strategy(generation_mode=mode)) for operation in operations]
+    asked = [answered(operation.as_strategy(generation_mode=mode), requests) for operation in operations]
     assert sum(map(bool, asked)) > len(operations) / 2
 
 
-def answered(cases: st.SearchStrategy[schemathesis.Case[Any]]) -> int:
+def answered(cases: st.SearchStrategy[schemathesis.Case[Any]], requests: int) -> int:
     """Ask at random and judge what comes back; the number of questions, 0 where there is nothing to ask."""
     number = 0
 
     @given(case=cases)
-    @QUICK
+    @settings(QUICK, max_examples=requests)
     def asked(case: schemathesis.Case[Any]) -> None:
         nonlocal number
         answer = case.call()

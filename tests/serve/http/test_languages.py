@@ -38,6 +38,9 @@ def speaks(answer: Response, language: str) -> Any:
     return answer.json()
 
 
+PX1 = "/pxweb/api/v1"
+
+
 def in_both(client: Client, path: str, **asked: Any) -> tuple[Any, Any]:
     """The same request in English and in German."""
     method = "POST" if "json" in asked else "GET"
@@ -98,7 +101,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
         {"forbidden": (("SEX", "EDU"),)},
         {"axes": ["EDU", "SEX"]},
         "forbidden",
-        r"SEX und EDU dürfen nicht in einer Tabelle stehen\.",
+        r"Geschlecht und Bildungsabschluss dürfen nicht in einer Tabelle stehen\.",
     ),
     (
         {"filters": False},
@@ -110,7 +113,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
         {"groupings": ("EDU",)},
         {"axes": [{"breakdown": "AGE", "groups": {"young": ["Y_LT15"]}}]},
         "groupings",
-        r"Die Codes von AGE dürfen nicht zusammengefasst werden; erlaubt ist es für: EDU\.",
+        r"Die Codes von Alter dürfen nicht zusammengefasst werden; erlaubt ist es für: Bildungsabschluss\.",
     ),
     (
         {"place": "GEO", "area_population": 10_000_000},
@@ -154,8 +157,8 @@ def test_a_preview_refuses_in_both_languages(web: Web, ruled: Ruled) -> None:
     assert english["refusal"]["words"].startswith("The table has 2 axes")
     assert said["refusal"]["words"].startswith("Die Tabelle hat 2 Achsen")
     offers = [one["words"] for one in said["refusal"]["nearest"]]
-    coarser = "gröber: Age (broad groups) statt five-year groups, ohne Sex"  # labels are the office's
-    assert offers == ["ohne Sex", "ohne Age", coarser]
+    coarser = "gröber: Alter (grobe Gruppen) statt Fünfjahresgruppen, ohne Geschlecht"
+    assert offers == ["ohne Geschlecht", "ohne Alter", coarser]
 
 
 def test_histories_refuse_and_warn_in_both_languages(web: Web, ruled: Ruled) -> None:
@@ -205,7 +208,10 @@ def test_a_release_says_what_it_lacks_and_its_noise_in_both_languages(
         "Not found",
         "Nicht gefunden",
     )
-    assert said["detail"] == "Keine Tabelle der Veröffentlichung enthält EDU x GEO.H von persons."
+    assert (
+        said["detail"]
+        == "Keine Tabelle der Veröffentlichung enthält Bildungsabschluss x Wohnort (Gemeinden) von Personen."
+    )
     noise = in_both(client, "/api/v1/catalogue")[1]["noise"]
     assert noise.startswith("Die Zahlen sind verändert durch die Cell-Key-Methode.")
     assert not ENGLISH.search(noise)
@@ -302,10 +308,68 @@ def test_sdmx_errors_have_the_language_they_are_written_in(client: Client) -> No
     assert client.get("/sdmx/data/NOTHING", headers=asked).json()["detail"].startswith("Keine Ergebnisse")
 
 
-def test_what_has_no_words_names_no_language(client: Client) -> None:
-    answer = client.get("/api/v1/breakdowns/SEX?lang=de")
-    assert "content-language" not in answer.headers
-    assert json.loads(answer.content)["codes"]
+def test_labels_titles_and_definitions_have_the_language_of_the_request(client: Client) -> None:
+    english, said = in_both(client, "/api/v1/breakdowns/SEX")
+    assert (english["labels"], said["labels"]) == (
+        ["Total", "Male", "Female"],
+        ["Insgesamt", "Männlich", "Weiblich"],
+    )
+    english, said = in_both(client, "/api/v1/catalogue")
+    assert (english["title"], said["title"]) == ("Synthetic census", "Synthetische Volkszählung")
+    assert (english["unit_labels"]["persons"], said["unit_labels"]["persons"]) == ("persons", "Personen")
+    variable = {one["name"]: one for one in said["variables"]}["COC"]
+    assert (variable["label"], variable["topic"]) == ("Staatsangehörigkeit", "Zuwanderung")
+    assert variable["description"].startswith("Das Land, dessen Staatsangehörigkeit")
+    assert [one["label"] for one in variable["breakdowns"]][-1] == "Länder"
+    titles = {one["id"]: one["title"] for one in said["tables"]}
+    assert titles["3.1"].startswith("Personen nach Wohnort (Gemeinden), Geschlecht, Alter"), titles["3.1"]
+
+
+def test_files_have_the_language_of_the_request(client: Client) -> None:
+    body = {"axes": ["SEX"]}
+    dataset = client.post("/api/v1/table?lang=de", json=body).json()
+    assert dataset["label"] == "Personen nach Geschlecht"
+    assert dataset["dimension"]["SEX"]["category"]["label"] == {
+        "_T": "Insgesamt",
+        "1": "Männlich",
+        "2": "Weiblich",
+    }
+    assert dataset["dimension"]["SEX"]["note"] == [
+        "Das Geschlecht einer Person, wie es eingetragen ist oder angegeben wurde."
+    ]
+    text = client.post("/api/v1/table?lang=de&format=csv", json=body).text
+    assert "Männlich" in text
+    assert "Male" not in text
+    px = client.post("/api/v1/table?lang=de&format=px", json=body).content.decode()
+    assert 'VALUES("Geschlecht")="Insgesamt","Männlich","Weiblich";' in px
+    assert 'NOTE("Geschlecht")=' in px
+
+
+def test_other_interfaces_have_the_language_of_the_request(client: Client) -> None:
+    tables = client.get("/api/v2/tables?lang=de").json()["tables"]
+    assert "Geschlecht" in tables[0]["variableNames"]
+    first = client.get(f"/api/v2/tables/{tables[0]['id']}/metadata?lang=de").json()
+    assert first["dimension"]["SEX"]["category"]["label"]["1"] == "Männlich"
+    old = client.get(f"{PX1}/de").json()[0]["dbid"]
+    told = client.get(f"{PX1}/de/{old}/{tables[0]['id']}").json()["variables"]
+    assert {one["code"]: one["valueTexts"] for one in told}["SEX"][1] == "Männlich"
+    structure = client.get("/sdmx/structure/codelist/*/CL_SEX/*").text
+    assert '<com:Name xml:lang="en">Male</com:Name><com:Name xml:lang="de">Männlich</com:Name>' in structure
+    concepts = client.get("/sdmx/structure/conceptscheme").text
+    assert '<com:Description xml:lang="de">Das Geschlecht einer Person' in concepts
+
+
+def test_a_search_finds_variables_by_their_definition_and_categories_with_their_path(client: Client) -> None:
+    found = client.get("/api/v1/search?text=foreign&unit=persons").json()
+    assert [one["name"] for one in found["variables"]] == ["POB", "COC"]
+    found = client.get("/api/v1/search", params={"text": "osterreich", "lang": "de"}).json()
+    hit = found["categories"][0]
+    assert (hit["variable"], hit["label"], hit["breakdown"]) == ("POB", "Österreich", "POB.H")
+    assert hit["path"] == ["Im Ausland geboren", "Anderer Mitgliedstaat der Europäischen Union"]
+    assert client.get("/api/v1/search?text=sex+marital").json()["tables"]
+    nothing = client.get("/api/v1/search?text=zzzz").json()
+    assert (nothing["variables"], nothing["categories"], nothing["tables"]) == ([], [], [])
+    assert client.get("/api/v1/search?text=tenure&unit=persons").json()["variables"] == []
 
 
 def test_a_job_speaks_the_language_of_the_one_who_asked_for_it(client: Client) -> None:

@@ -36,7 +36,16 @@ def test_the_catalogue_and_codes_say_what_can_be_asked_for(client: Client, build
     codes = client.get("/api/v1/breakdowns/AGE.L").json()
     assert codes["codes"][0] == "_T"
     assert codes["parents"] == ["", *["_T"] * (len(codes["codes"]) - 1)]
-    assert "Y0" in client.get("/api/v1/variables/AGE").json()["codes"][2]
+    every = client.get("/api/v1/variables/AGE").json()
+    assert "Y0" in every["codes"][2]
+    assert every["levels"] == ["broad groups", "five-year groups", "single years"]
+    places = client.get("/api/v1/variables/GEO").json()
+    assert [places["levels"][depth - 1] for depth in places["depths"][:4]] == [
+        "",
+        "provinces",
+        "districts",
+        "municipalities",
+    ]
     for path in ("breakdowns/AGE.X", "variables/NONE"):
         problem(client.get(f"/api/v1/{path}"), 404)
 

@@ -166,7 +166,8 @@ def fits_dimensions(said: dict[str, Any]) -> None:
     """Assert the form of all dimensions: some members are there only where they mean something."""
     assert list(said["dimension"]) == said["id"]  # a client goes through them in this order
     for name, one in said["dimension"].items():
-        assert set(one) == {"label", "category", "extension"}
+        assert set(one) - {"note"} == {"label", "category", "extension"}
+        assert all(isinstance(text, str) and text for text in one.get("note", ()))
         fits(one["category"], {held: CATEGORY[held] for held in one["category"]}, name)
         fits(one["extension"], {held: DIMENSION[held] for held in one["extension"]}, name)
         assert list(one["category"]["index"].values()) == list(range(len(one["category"]["index"])))

@@ -202,4 +202,4 @@ def test_the_front_is_the_page_under_a_policy_without_anything_inline(client: Cl
     policy = answer.headers["content-security-policy"]
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
-    assert client.get("/page/settings").json()["language"] == "en"
+    assert client.get("/page/settings").json()["languages"][0] == "en"

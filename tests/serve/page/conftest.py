@@ -1,7 +1,6 @@
 """One server over the small census with strict rules and a map, and one Chromium, for all tests of the page."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+from tools import browser
 
 from discreet.programme.programme import Programme
 from discreet.programme.serve import ServeRule
@@ -21,7 +21,6 @@ from tests.serve.http.conftest import running, settings_in
 from tests.serve.page.reading import asked
 from tests.waiting import PAGE
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 RULE = ServeRule(
     groupings=("AGE",),
     forbidden=(("CAS", "EDU"),),
@@ -70,17 +69,16 @@ def squares(codes: list[str]) -> dict[str, object]:
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """The system's Chromium."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip("THE PAGE IS NOT TESTED: there is no Chromium here (apt install chromium)")
+    """The system's Chromium; one process can have one at a time, and other packages have theirs."""
+    if browser.find() is None:
+        pytest.skip(f"THE PAGE IS NOT TESTED: there is no Chromium here ({browser.REMEDY})")
     expect.set_options(timeout=PAGE)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+        one = browser.launch(playwright)
+        yield one
+        one.close()
 
 
 def is_wrong(said: ConsoleMessage) -> bool:

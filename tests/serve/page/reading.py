@@ -2,12 +2,12 @@
 
 import json
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from urllib.request import Request, urlopen
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.waiting import PATIENCE
+from tests.waiting import PAGE, PATIENCE
 
 
 def key(page: Page, name: str) -> Locator:
@@ -34,6 +34,11 @@ def drawn(page: Page) -> Locator:
     return place
 
 
+def more(page: Page) -> None:
+    """Open the list of what is less often chosen."""
+    page.locator('[data-key="more"] > summary').click()
+
+
 def add(page: Page, *names: str) -> None:
     for name in names:
         key(page, f"variable-{name}").click()
@@ -54,6 +59,12 @@ def heads(page: Page, selector: str) -> list[str]:
         selector, "all => all.map(one => (one.querySelector('.label') || one).textContent)"
     )
     return found
+
+
+def address(page: Page, said: str) -> str:
+    """The page's link when it says this: the page writes its address after it has drawn."""
+    page.wait_for_url(lambda url: said in unquote(url), wait_until="commit", timeout=PAGE)
+    return "/#" + page.url.partition("#")[2]
 
 
 def link(**members: Any) -> str:

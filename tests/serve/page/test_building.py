@@ -11,7 +11,19 @@ from openpyxl import load_workbook
 from playwright.sync_api import Page, expect
 
 from tests.serve.page.conftest import Opens
-from tests.serve.page.reading import add, asked, grid_of, heads, key, link, numbers, shown, words
+from tests.serve.page.reading import (
+    add,
+    address,
+    asked,
+    grid_of,
+    heads,
+    key,
+    link,
+    more,
+    numbers,
+    shown,
+    words,
+)
 
 
 def same(page: Page, served: str, rows: list[str], columns: list[str]) -> None:
@@ -140,9 +152,11 @@ def test_codes_totals_and_categories(opens: Opens, served: str) -> None:
     shown(page)
     key(page, "texts").select_option("codes")
     assert heads(page, "thead th.leaf") == ["_T", "1", "2"]
+    more(page)
     key(page, "totals").uncheck()
     assert heads(page, "thead th.leaf") == ["1", "2"]
     key(page, "codes-SEX").click()
+    key(page, "tick").click()  # nothing is chosen at first, which means all
     key(page, "code-1").uncheck()
     key(page, "apply").click()
     assert page.evaluate("document.activeElement.dataset.key") == "codes-SEX"
@@ -198,14 +212,17 @@ def test_a_cell_tells_its_noise_range(opens: Opens, served: str) -> None:
 
 
 def test_a_link_restores_everything(opens: Opens, served: str) -> None:
-    page = opens(link(rows=["AGE.L", "SEX"], columns=["GEO.L"], lang="en"))
+    page = opens(link(rows=["AGE.L", "SEX"], columns=["GEO.L"], singles=True, lang="en"))
     shown(page)
     key(page, "values").select_option("column")
     key(page, "texts").select_option("both")
+    more(page)
     key(page, "totals").uncheck()
+    page.keyboard.press("Escape")
     key(page, "sort-1").click()
+    expect(page.locator('th[aria-sort="descending"]')).to_have_count(1)
     before = page.locator("table.grid").inner_text()
-    again = opens(page.url.removeprefix(served))
+    again = opens(address(page, '"sort":{"column":1'))
     shown(again)
     assert again.locator("table.grid").inner_text() == before
     key(page, "share").click()
@@ -229,17 +246,25 @@ def test_files_of_the_view(opens: Opens, served: str, tmp_path: Path) -> None:
     page = opens(link(rows=["AGE.L"], columns=["SEX"], values="row", texts="codes"))
     shown(page)
     names = {}
-    for wanted in ("download-seen", "download-xlsx", "download-csv", "download-json-stat"):
+    for wanted in (
+        "download-seen",
+        "download-xlsx",
+        "download-csv",
+        "download-sdmx-csv",
+        "download-json-stat",
+    ):
         page.locator("details.menu summary").click()
         with page.expect_download() as coming:
             key(page, wanted).click()
         coming.value.save_as(tmp_path / wanted)
         names[wanted] = coming.value.suggested_filename
-    assert names["download-seen"] == "persons-by-age-and-sex.csv"
+    assert names["download-seen"].startswith("persons-by-age")
     assert names["download-xlsx"].startswith("persons-by-age")
+    assert names["download-json-stat"] == "persons-by-age-and-sex.json"
+    assert len(set(names.values())) == len(names), "three kinds of files end with .csv"
     seen = (tmp_path / "download-seen").read_text().splitlines()
-    assert seen[0] == "Age,_T,1,2"
-    assert float(seen[1].split(",")[1]) == 1
+    assert seen[:2] == [",_T,1,2", "AGE,percent_of_row,percent_of_row,percent_of_row"]
+    assert float(seen[2].split(",")[1]) == 100
     book = load_workbook(BytesIO((tmp_path / "download-xlsx").read_bytes()))
     assert book.sheetnames == ["Table", "Notes", "Data"], "the workbook of the server"
     (whole,) = [line for line in book["Table"].iter_rows(values_only=True) if line[0] == "_T"]

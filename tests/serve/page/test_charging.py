@@ -43,6 +43,7 @@ def test_an_example_is_shown_with_its_price_and_costs_nothing_by_one_click(
 ) -> None:
     page = opens(at=charging)
     expect(page.locator(".offer .price").first).to_contain_text("Costs ")
+    expect(page.locator(".figure, .small-pyramid")).to_have_count(0)  # no table is free yet
     assert page.locator(".offer .price").count() == page.locator("#place-answer .offer").count(), (
         "all can be paid"
     )
@@ -50,7 +51,7 @@ def test_an_example_is_shown_with_its_price_and_costs_nothing_by_one_click(
     expect(page.locator(".card")).not_to_have_count(0)
     expect(key(page, "run")).to_contain_text("Show table for")
     expect(key(page, "run")).to_be_focused()  # with its price: nothing is charged by one click
-    expect(page.locator(".budget")).to_contain_text("80 of 80 is left")
+    expect(page.locator(".budget")).to_contain_text("80 of 80 is left")  # nor by the start page
 
 
 @pytest.mark.parametrize("charging", [5], indirect=True)
@@ -59,7 +60,7 @@ def test_prices_are_told_before(opens: Opens, charging: str) -> None:
     expect(page.locator("#place-answer .offer")).to_have_count(0)  # the budget pays none of the examples
     page = opens(link(rows=["OCC"]), at=charging)
     budget = page.locator(".budget")
-    expect(budget).to_contain_text("of your privacy budget (epsilon)")
+    expect(budget).to_contain_text("of your privacy budget")
     expect(budget).to_contain_text("5 of 5 is left")
     price = float(budget.get_attribute("data-price") or 0)
     assert 0 < price < 5

@@ -3,6 +3,7 @@
 import csv
 from io import StringIO
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.serve.page.conftest import Opens
@@ -82,6 +83,26 @@ def test_what_suits_the_variables_comes_first(opens: Opens) -> None:
         page = opens(link(rows=rows, columns=columns, view="chart"))
         expect(drawn(page)).to_have_attribute("data-kind", kind)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize(("axis", "least"), [("AGE.H", 8), ("GEO.H", 20), ("POB.H", 150)])
+def test_a_chart_of_many_categories_is_readable(opens: Opens, axis: str, least: int) -> None:
+    page = opens(link(rows=[axis], view="chart", levels={axis[:3]: {"AGE.H": 3}.get(axis, 4)}))
+    drawn(page)
+    boxes: list[dict[str, float]] = page.eval_on_selector_all(
+        f"{SVG} .role-axis-label text",
+        "all => all.filter(one => one.textContent && getComputedStyle(one).opacity !== '0')"
+        ".map(one => one.getBoundingClientRect().toJSON())",
+    )
+    assert len(boxes) >= least
+    over = [
+        (one, other)
+        for k, one in enumerate(boxes)
+        for other in boxes[k + 1 :]
+        if min(one["right"], other["right"]) - max(one["left"], other["left"]) > 1
+        and min(one["bottom"], other["bottom"]) - max(one["top"], other["top"]) > 2
+    ]
+    assert over == [], "no label is over another one"
 
 
 def test_a_chart_is_of_the_language_of_the_page(opens: Opens) -> None:

@@ -28,7 +28,9 @@ def test_a_refusal_says_why_offers_tables_and_leaves_the_earlier_one(opens: Open
     shown(page)
     add(page, "EDU")
     main = page.locator("#place-answer .refusal")
-    expect(main).to_contain_text("CAS and EDU may not be combined in one table")
+    expect(main).to_contain_text(
+        "Current activity status and Educational attainment may not be combined in one table"
+    )
     expect(page.locator("#result")).to_have_attribute("data-state", "failed")
     assert float(page.evaluate("getComputedStyle(document.querySelector('.shown')).opacity")) < 0.6
     assert page.locator("table.grid").count() == 1, "the earlier table stays"
@@ -36,6 +38,14 @@ def test_a_refusal_says_why_offers_tables_and_leaves_the_earlier_one(opens: Open
     shown(page)
     assert numbers(page)
     expect(page.locator(".card")).to_have_count(1)
+
+
+def test_a_refusal_before_any_table_is_in_place_of_the_start_page(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["AGE.H", "LMS.H", "SEX"]))
+    expect(page.locator("#result-title")).to_have_text("The rules of the office do not allow this table")
+    expect(page.locator("#builder .refusal")).to_have_count(0)
+    key(page, "offer-main-0").click()
+    expect(page.locator(".cards[data-side=rows] .card").first).to_be_visible()  # no table of one long row
 
 
 def test_a_filter_that_means_nothing_is_told(opens: Opens) -> None:
@@ -89,7 +99,7 @@ def test_large_answers_keep_the_document_small(opens: Opens) -> None:
     page = opens(link(rows=["AGE.H"], columns=["CAS.H", "SEX"]))
     shown(page)
     everything = page.evaluate("document.querySelector('table.grid').getAttribute('aria-rowcount')")
-    assert int(everything) == 130
+    assert int(everything) == 131
     cells = "document.querySelectorAll('table.grid td[data-row]').length"
     assert page.evaluate(cells) < 1_000
     page.evaluate("document.querySelector('.scroller').scrollTo(99999, 99999)")

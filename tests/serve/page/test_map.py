@@ -98,3 +98,99 @@ def test_the_map_is_walked_by_keys(opens: Opens) -> None:
     assert page.locator(".readout").inner_text() != first
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".readout")).to_have_text(first)
+
+
+def test_areas_are_marked_in_map_and_table_and_the_table_is_of_these_only(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["SEX"], view="map"))
+    areas = page.locator(AREAS)
+    names = [(areas.nth(k).get_attribute("aria-label") or "").split(": ")[0] for k in (2, 4)]
+    codes = [areas.nth(k).get_attribute("data-area") for k in (2, 4)]
+    areas.nth(2).click()
+    expect(page.locator(f'path[data-area="{codes[0]}"]')).to_have_attribute("aria-pressed", "true")
+    page.locator(f'path[data-area="{codes[1]}"]').focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".marked p")).to_have_text(f"2 areas marked: {names[0]} and {names[1]}")
+    key(page, "marked-other").click()
+    chosen = page.locator('th.stub[aria-selected="true"]')
+    expect(chosen).to_have_text(names)
+    chosen.first.click()
+    expect(page.locator(".marked p")).to_have_text(f"1 area marked: {names[1]}")
+    key(page, "marked-only").click()
+    shown(page)
+    expect(page.locator("tbody th")).to_have_text(["Total", names[1]])
+    expect(page.locator(".marked")).to_have_count(0)
+
+
+def test_two_maps_have_the_same_classes_and_are_moved_together(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["SEX"], view="map", values="row", picks={"SEX": "1"}))
+    key(page, "map-two").check()
+    headings = page.locator(".map-heading")
+    expect(headings).to_have_text(
+        ["Male: % of all persons of each area", "Female: % of all persons of each area"]
+    )
+    expect(page.locator("figure.map .legend")).to_have_count(1)
+    expect(page.get_by_label("Second map: Sex")).to_have_value("2")
+    covered = page.evaluate(
+        """() => { const buttons = document.querySelector('.zoom').getBoundingClientRect();
+        return [...document.querySelectorAll('figure.map path[role]')].map(one => one.getBoundingClientRect())
+          .filter(one => one.right > buttons.left && one.left < buttons.right && one.bottom > buttons.top
+            && one.top < buttons.bottom).length; }"""
+    )
+    assert covered == 0, "no area is below the buttons"
+    drawings = page.locator("figure.map .map-frame > svg")
+    key(page, "zoom-in").click()
+    for k in (0, 1):
+        expect(drawings.nth(k)).to_have_attribute("data-zoom", "1.60")
+    key(page, "second-SEX").select_option("_T")
+    expect(headings.nth(1)).to_have_text("Total: % of all persons of each area")
+    key(page, "map-two").uncheck()
+    key(page, "pick-SEX").select_option("2")
+    key(page, "map-two").check()
+    expect(headings.nth(1)).to_have_text("Male: % of all persons of each area")  # a total is 100 % everywhere
+
+
+def test_after_the_map_the_table_is_of_counts_again(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["SEX"]))
+    shown(page)
+    key(page, "view-map").check(force=True)
+    expect(key(page, "values")).to_have_value("row")
+    expect(page.locator(".readout")).to_have_class("readout hint")
+    key(page, "view-table").check(force=True)
+    expect(key(page, "values")).to_have_value("count")
+    key(page, "view-map").check(force=True)
+    key(page, "values").select_option("column")
+    key(page, "view-table").check(force=True)
+    expect(key(page, "values")).to_have_value("column")  # what a reader chose stays
+
+
+def test_two_fingers_zoom_the_map(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["SEX"], view="map"))
+    drawing = page.locator("figure.map .map-frame > svg")
+    box = drawing.bounding_box() or {"x": 0, "y": 0, "width": 0, "height": 0}
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    fingers = """([x, y]) => {
+      const svg = document.querySelector('figure.map .map-frame > svg');
+      const send = (kind, id, dx) => svg.dispatchEvent(new PointerEvent(kind, {
+        pointerId: id, pointerType: 'touch', clientX: x + dx, clientY: y, bubbles: true }));
+      send('pointerdown', 1, -20); send('pointerdown', 2, 20);
+      send('pointermove', 1, -40); send('pointermove', 2, 40);
+      send('pointerup', 1, -40); send('pointerup', 2, 40);
+    }"""
+    page.evaluate(fingers, [x, y])
+    expect(drawing).to_have_attribute("data-zoom", "2.00")
+
+
+def test_a_map_is_printed_on_one_sheet_with_heading_legend_and_citation(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["SEX"], view="map", values="row", picks={"SEX": "1"}))
+    page.wait_for_selector(AREAS)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1032})  # A4 between its margins
+    for hidden in (".zoom", ".picks", ".readout", "#builder", ".toolbar"):
+        expect(page.locator(hidden).first).to_be_hidden()
+    for visible in (".map-heading", "figure.map .legend", ".cited", AREAS):
+        expect(page.locator(visible).first).to_be_visible()
+    box = page.locator("figure.map").bounding_box() or {"x": 0, "y": 0, "width": 0, "height": 0}
+    assert box["y"] + box["height"] <= 1032
+    assert box["x"] + box["width"] <= 703
+    marker = "getComputedStyle(document.querySelector('.notes summary')).listStyleType"
+    assert page.evaluate(marker) == "none", "what it opens is printed"

@@ -24,6 +24,21 @@ def test_headings_of_columns_are_shown_whole(opens: Opens, columns: list[str]) -
     assert page.evaluate(CLIPPED) == []
 
 
+def test_names_of_levels_and_areas_are_shown_whole(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["AGE.L", "SEX"]), width=1366, height=768)
+    shown(page)
+    lists = page.locator(".card-what select, .toolbar select").evaluate_all(
+        "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.selectedOptions[0].text)"
+    )
+    assert lists == []
+    assert page.locator(".corner .label").evaluate("one => one.scrollWidth <= one.clientWidth")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    shown(page)
+    cut = "all => all.filter(one => one.scrollHeight > one.clientHeight + 1).map(one => one.textContent)"
+    assert page.locator("tbody th .label").evaluate_all(cut) == []
+
+
 def test_a_heading_that_is_cut_shows_its_whole_text(opens: Opens) -> None:
     name = "a group whose name goes on and on " * 5
     grouped = {"breakdown": "AGE", "groups": {name.strip(): ["Y_LT15"], "b": ["Y15-29"]}}
@@ -63,7 +78,7 @@ def test_the_noise_is_shown_beside_the_numbers_or_unreliable_ones_are_grey(opens
     ranges = asked(served, "noise-ranges", {"query": query, "cells": list(range(60))})["ranges"]
     values = asked(served, "table", query)["value"]
     reach = [max(one["high"] - value, value - one["low"]) for one, value in zip(ranges, values, strict=True)]
-    page = opens(link(rows=["GEO.M"], columns=["EDU"], noise="beside"))
+    page = opens(link(rows=["GEO.M"], columns=["EDU"], noise="beside", singles=True))
     shown(page)
     beside = page.locator("td .beside")
     expect(beside).to_have_count(60)

@@ -28,7 +28,7 @@ def test_choices_in_quick_succession_ask_once_and_waiting_can_be_stopped(opens: 
     page.unroute_all()
     key(page, "remove-AGE").click()
     shown(page)
-    assert len(numbers(page)) == 3
+    assert [len(line) for line in numbers(page)] == [3]  # the longer variable was in rows
 
 
 def test_back_and_forward_show_the_table_of_each_step(opens: Opens) -> None:
@@ -37,11 +37,11 @@ def test_back_and_forward_show_the_table_of_each_step(opens: Opens) -> None:
     add(page, "AGE")
     shown(page)
     title = page.locator("#result-title")
-    expect(title).to_have_text("Persons by sex and age")
+    expect(title).to_have_text("Persons by age and sex")
     page.go_back()
     expect(title).to_have_text("Persons by sex")
     page.go_forward()
-    expect(title).to_have_text("Persons by sex and age")
+    expect(title).to_have_text("Persons by age and sex")
 
 
 def test_a_preview_that_failed_can_be_asked_for_again(opens: Opens) -> None:
@@ -77,7 +77,7 @@ def test_a_large_table_is_shown_when_it_is_made_and_found_again_by_its_link(open
 def test_a_permanent_link_that_is_not_known_is_told(opens: Opens) -> None:
     page = opens("/?q=00000000000000000000000000000000")
     expect(page.locator("#live.toast")).not_to_be_empty()
-    expect(page.locator("#result-title")).to_have_text("Your own table, protected")
+    expect(page.locator("#result-title")).to_have_text("Synthetic census")
 
 
 def test_a_token_is_checked_and_sent(opens: Opens) -> None:
@@ -97,7 +97,8 @@ def test_the_page_needs_few_requests(opens: Opens, served: str) -> None:
     page.on("request", lambda request: asked.append(request.url.removeprefix(served)))
     page.reload()
     page.wait_for_selector("html[data-ready]")
-    assert len(asked) <= 8, asked
+    again = asked[asked.index("/") :]  # the first view may still have had one on its way
+    assert len(again) <= 8, again
 
 
 def test_a_table_that_is_not_that_of_the_choices_is_not_drawn_again(opens: Opens) -> None:
@@ -107,8 +108,57 @@ def test_a_table_that_is_not_that_of_the_choices_is_not_drawn_again(opens: Opens
     page.evaluate("document.querySelector('table.grid').dataset.same = 'yes'")
     key(page, "remove-SEX").click()
     expect(page.locator("#result")).to_have_attribute("data-state", "loading")
-    assert held
+    while not held:  # the browser's request takes its time on a busy machine
+        page.wait_for_timeout(20)
     expect(page.locator("table.grid[data-same]")).to_have_count(1)
     held[0].continue_()
     shown(page)
     expect(page.locator("table.grid[data-same]")).to_have_count(0)
+
+
+READS = """() => {
+  let reads = 0;
+  for (const name of ["scrollTop", "scrollLeft", "clientHeight", "clientWidth"]) {
+    const { get, set } = Object.getOwnPropertyDescriptor(Element.prototype, name);
+    const counted = function () { reads += 1; return get.call(this); };
+    Object.defineProperty(Element.prototype, name, { get: counted, set, configurable: true });
+  }
+  document.querySelector('[data-key="swap"]').click();
+  return reads;
+}"""
+
+
+def test_another_layout_draws_the_table_only_and_lays_the_page_out_once(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.H"], columns=["CAS.H", "SEX"]))
+    shown(page)
+    kept = "#place-variables fieldset, #place-unit fieldset, #place-tables details"
+    page.eval_on_selector_all(kept, "all => all.forEach(one => { one.dataset.same = 'yes'; })")
+    assert page.evaluate(READS) == 0  # each would make the browser lay out a page that is not drawn yet
+    expect(page.locator("table.grid")).to_have_attribute("aria-rowcount", "32")
+    assert page.eval_on_selector_all(kept, "all => all.map(one => one.dataset.same)") == ["yes"] * 3
+    assert page.locator("table.grid td[data-row]").count() < 1_000
+    key(page, "variable-SEX").click()  # a list that was not drawn again knows the layout
+    shown(page)
+    expect(page.locator('[data-side="rows"] .card')).to_have_count(1)
+    expect(page.locator('[data-side="columns"] [data-variable="AGE"]')).to_be_visible()
+
+
+def test_only_rows_near_what_is_seen_are_in_the_document(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.H", "CAS.H"], columns=["SEX"]))
+    shown(page)
+    rows = "[...document.querySelectorAll('table.grid tbody tr:not(.spacer)')]"
+    seen = f"""() => {{
+        const place = document.querySelector('.scroller').getBoundingClientRect();
+        const head = document.querySelector('table.grid thead').getBoundingClientRect();
+        const inside = {rows}.filter((row) => {{
+            const {{ top, bottom }} = row.getBoundingClientRect();
+            return bottom > head.bottom && top < place.bottom;
+        }});
+        return [inside.length, {rows}.length, inside.at(-1) === {rows}.at(-1)];
+    }}"""
+    visible, drawn, _ = page.evaluate(seen)
+    assert 15 < visible <= drawn <= visible + 6
+    page.evaluate("document.querySelector('.scroller').scrollTop = 1e6")
+    page.wait_for_function(f"({seen})()[2]")  # the last row is there
+    visible, drawn, _ = page.evaluate(seen)
+    assert 15 < visible <= drawn <= visible + 6

@@ -98,7 +98,12 @@ def test_sdmx1_lists_dataflows_and_their_structures(
     found = asked.dataflow("DF_wide", params={"references": "all"})
     structure = found.structure["DSD_wide"]
     assert [one.id for one in structure.dimensions] == ["GEO", "SEX", "AGE"]
-    assert [one.id for one in structure.attributes] == ["OBS_STATUS", "CONF_STATUS"]
+    assert [one.id for one in structure.attributes] == [
+        "OBS_STATUS",
+        "CONF_STATUS",
+        "LOWER_BOUND",
+        "UPPER_BOUND",
+    ]
     assert [code.id for code in found.codelist["CL_AGE_H"]] == list(code_ids(axes[2].codes))
     assert "cell key" in str(found.dataflow["DF_wide"].annotations[0].text)
 
@@ -209,7 +214,12 @@ def test_pysdmx_reads_structures_as_from_a_registry(endpoint: str, axes: tuple[B
     assert [code.id for code in codes] == list(code_ids(axes[2].codes))
     assert {one.id for one in registry.get_concepts(AGENCY, "CS_VARIABLES", "1.0")} >= {"SEX", "OBS_STATUS"}
     (definition,) = registry.get_data_structures(AGENCY, "DSD_wide", "1.0")
-    assert [one.id for one in definition.components.attributes] == ["OBS_STATUS", "CONF_STATUS"]
+    assert [one.id for one in definition.components.attributes] == [
+        "OBS_STATUS",
+        "CONF_STATUS",
+        "LOWER_BOUND",
+        "UPPER_BOUND",
+    ]
     tree = registry.get_hierarchy(AGENCY, "H_AGE_H", "1.0")
     assert tree.codes[0].id == "_T"
     assert [agency.id for agency in registry.get_agencies("SDMX")] == [AGENCY]

@@ -61,7 +61,7 @@ def test_a_server_and_a_release_say_the_same_of_the_same_urn(
 def test_the_status_of_an_observation_is_declared_and_optional(files: Path) -> None:
     read: Any = read_with_sdmx1(io.BytesIO((files / "structures.xml").read_bytes()))
     attributes = read.structure["DSD_wide"].attributes
-    assert [one.id for one in attributes] == ["OBS_STATUS", "CONF_STATUS"]
+    assert [one.id for one in attributes] == ["OBS_STATUS", "CONF_STATUS", "LOWER_BOUND", "UPPER_BOUND"]
     (dataset,) = get_datasets(files / "wide.csv", files / "structures.xml")
     assert "OBS_STATUS" not in dataset.data.columns
     assert not dataset.structure.components["OBS_STATUS"].required

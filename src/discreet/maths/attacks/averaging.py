@@ -9,14 +9,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.special import erf, erfinv
 
+from discreet.lazy import lazily, njit
 from discreet.maths.noise.law import Pmf
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
+
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -58,7 +63,7 @@ def chebyshev(variance: float, ratio: float, within: float = HALF) -> float:
 
 def contour(confidence: float) -> float:
     """V k / t^2 at which averaging succeeds with this probability: 1 / (8 erfinv(alpha)^2), 0.2528 at 68 %."""
-    return float(1 / (8 * erfinv(confidence) ** 2))
+    return float(1 / (8 * special.erfinv(confidence) ** 2))
 
 
 def chebyshev_contour(confidence: float, within: float = HALF) -> float:
@@ -143,11 +148,18 @@ def mixed(group: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def mixed_groups(groups: Any, marks: Any) -> None:
+    """The mixed number of every cell's group."""
+    for c in range(groups.size):
+        marks[c] = mixed(groups[c])
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def add_cells(
     codes: Any,
     values: Any,
     counts: Any,
-    groups: Any,
+    mixed_group: Any,
     firsts: Any,
     lasts: Any,
     codes_at: Any,
@@ -155,63 +167,73 @@ def add_cells(
     places: Any,
     starts: Any,
     strides: Any,
+    targets: Any,
+    known: Any,
     s: Any,
     n: Any,
     k: Any,
     q: Any,
     marks: Any,
 ) -> None:
-    """Add up the cells of each target: values, counts, number, variances, and a hash of their groups."""
-    last = rows.shape[1] - 1
+    """Add up the cells of each target: values, counts, number, variances, and a hash of their groups.
+
+    ``targets`` takes the target of each cell, one run after the other, for the kernels that follow. Counts that are not
+    known are not added up.
+    """
+    last, i = rows.shape[1] - 1, 0
     for run in range(firsts.size):
         at = codes_at[run]
         for c in range(firsts[run], lasts[run]):
             a = _target(codes, at, places, starts, strides)
             at += strides.size
+            targets[i] = a
+            i += 1
             if a >= 0:
                 s[a] += values[c]
-                n[a] += counts[c]
                 k[a] += 1
-                q[a] += rows[run, min(counts[c], last)]
-                marks[a] += mixed(groups[c])
+                marks[a] += mixed_group[c]
+                if known:
+                    n[a] += counts[c]
+                q[a] += rows[run, min(counts[c], last)] if last else rows[run, 0]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def add_shared(
-    codes: Any,
     counts: Any,
     groups: Any,
     firsts: Any,
     lasts: Any,
-    codes_at: Any,
     rows: Any,
-    places: Any,
-    starts: Any,
-    strides: Any,
+    targets: Any,
     q: Any,
     used: Any,
-    weights: Any,
+    first_used: Any,
+    begun: Any,
     shared: Any,
     weighted: Any,
-) -> None:
+) -> Any:
     """Add the covariance terms of each cell with the cells of the same group in earlier representations.
 
-    ``used`` and ``weights`` store for every group how often and with which weights 1/q_i it was used; a group lies in
-    one target, so that one array serves all.
+    ``used`` stores for every group how often and with which weights 1/q_i it was used; a group lies in one target, so
+    that one array serves all. ``first_used`` lists the groups in the order of their first use; returns how many.
     """
-    last = rows.shape[1] - 1
+    last, i = rows.shape[1] - 1, 0
     for run in range(firsts.size):
-        at = codes_at[run]
         for c in range(firsts[run], lasts[run]):
-            a = _target(codes, at, places, starts, strides)
-            at += strides.size
+            a = targets[i]
+            i += 1
             if a >= 0 and q[a] > 0:
                 group = groups[c]
-                variance = rows[run, min(counts[c], last)]
-                shared[a] += 2 * variance * used[group]
-                weighted[a] += 2 * variance * weights[group] / q[a]
-                used[group] += 1
-                weights[group] += 1 / q[a]
+                variance = rows[run, min(counts[c], last)] if last else rows[run, 0]
+                times = used[group, 0]
+                if times == 0:
+                    first_used[begun] = group
+                    begun += 1
+                shared[a] += 2 * variance * times
+                weighted[a] += 2 * variance * used[group, 1] / q[a]
+                used[group, 0] = times + 1
+                used[group, 1] += 1 / q[a]
+    return begun
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -227,7 +249,6 @@ def take_groups(
     starts: Any,
     strides: Any,
     used: Any,
-    weights: Any,
     number: Any,
     few: Any,
     few_counts: Any,
@@ -239,16 +260,44 @@ def take_groups(
             here = at
             at += strides.size
             group = groups[c]
-            if used[group] == 0:
+            if used[group, 0] == 0:
                 continue
             a = _target(codes, here, places, starts, strides)
             if a >= 0:
                 if number[a] < few.shape[1]:
-                    few[a, number[a]] = weights[group]
+                    few[a, number[a]] = used[group, 1]
                     few_counts[a, number[a]] = counts[c]
                 number[a] += 1
-                used[group] = 0
-                weights[group] = 0
+                used[group, 0] = 0
+                used[group, 1] = 0
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def forget_groups(first_used: Any, used: Any) -> None:
+    """Make some groups unused again."""
+    for group in first_used:
+        used[group, 0] = 0
+        used[group, 1] = 0
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def hide_empty(valid: Any, variance: Any, k: Any, q: Any) -> None:
+    """Where nothing is listed there is at least one group, which noise made zero; what is not valid is no sum."""
+    for a in range(k.size):
+        if not valid[a]:
+            q[a] = 0.0
+        elif k[a] == 0:
+            k[a], q[a] = 1, variance
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def count_hidden(begun: Any, k: Any, q: Any) -> None:
+    """Count a sum of one cell that is not the first as two cells, of twice the variance."""
+    for a in range(k.size):
+        if begun[a] and k[a] == 1:
+            k[a] = 2
+            q[a] *= 2
+        begun[a] |= q[a] > 0
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -323,19 +372,19 @@ class Running:
     """The sums behind the averages of each target; the riskiest prefix is stored when it is found."""
 
     def __init__(self, targets: int) -> None:
-        self._sums = np.zeros((targets, 11))
-        self._sums[:, _BEST] = np.inf
+        self.sums = np.zeros((targets, 11))
+        self.sums[:, _BEST] = np.inf
 
     def add(self, s: Integers, k: Integers, q: Floats, shared: Floats, weighted: Floats) -> None:
         """One more representation of the targets where q > 0; those of the fewest cells first.
 
         ``shared`` and ``weighted`` are what it adds to C and C' with the representations before it.
         """
-        _add(self._sums, s, k, q, shared, weighted)
+        _add(self.sums, s, k, q, shared, weighted)
 
     def averages(self, targets: Integers) -> Averages:
         """The averages of some targets."""
-        sums = self._sums[targets].T
+        sums = self.sums[targets].T
         t, best, weight = sums[_T], sums[_BT], sums[_W]
         estimates = np.stack([sums[_S] / t, sums[_BS] / best, sums[_SW] / weight])
         variances = np.stack([sums[_Q] / t**2, sums[_BEST], (weight + sums[_C]) / weight**2])
@@ -379,6 +428,74 @@ def _add(sums: Any, s: Any, k: Any, q: Any, shared: Any, weighted: Any) -> None:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def take_representation(
+    counts: Any,
+    groups: Any,
+    runs: Any,
+    targets: Any,
+    measured: Any,
+    used: Any,
+    begun: Any,
+    so_far: Any,
+    modes: Any,
+) -> Any:
+    """Add a measured representation to what is known of the targets; returns how many groups are in use.
+
+    ``measured`` has s, n, k, q and marks, and room for what it shares with earlier ones; ``so_far`` the running sums,
+    which targets have records, their counts, the marks and the targets seen. ``modes``: whether the counts are known,
+    whether a zero is empty, and whether a further sum of one cell hides another cell.
+    """
+    firsts, lasts, rows = runs
+    s, n, k, q, marks, shared, weighted = measured
+    sums, known, counted, table, begun_targets = so_far
+    informed, zeros_are_empty, hidden = modes
+    for a in range(q.size):
+        if q[a] > 0:
+            if informed:
+                counted[a] = n[a]
+            if informed or not zeros_are_empty or s[a] != 0:
+                known[a] = True
+        shared[a], weighted[a] = 0.0, 0.0
+    drop_repeats(table, marks, q)
+    if hidden:
+        count_hidden(begun_targets, k, q)
+    begun = add_shared(
+        counts, groups, firsts, lasts, rows, targets, q, used[0], used[1], begun, shared, weighted
+    )
+    _add(sums, s, k, q, shared, weighted)
+    return begun
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def add_representation(
+    cells: Any,
+    laid: Any,
+    targets: Any,
+    valid: Any,
+    variance: Any,
+    measured: Any,
+    used: Any,
+    begun: Any,
+    so_far: Any,
+    modes: Any,
+) -> Any:
+    """Measure one representation of the targets and take it: ``add_cells``, ``hide_empty``, ``take_representation``."""
+    codes, values, counts, mixed_group, groups = cells
+    firsts, lasts, codes_at, rows, places, starts, strides = laid
+    s, n, k, q, marks, _, _ = measured
+    for a in range(q.size):
+        s[a], n[a], k[a], q[a], marks[a] = 0, 0, 0, 0.0, 0
+    add_cells(
+        codes, values, counts, mixed_group, firsts, lasts, codes_at, rows, places, starts, strides,
+        targets, modes[0], s, n, k, q, marks,
+    )  # fmt: skip
+    if not modes[0]:
+        hide_empty(valid, variance, k, q)
+    runs = firsts, lasts, rows
+    return take_representation(counts, groups, runs, targets, measured, used, begun, so_far, modes)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def few_recovered(number: Any, few: Any, few_counts: Any, laws: Any, most: Any, chance: Any) -> None:
     """Pr[abs(sum of c_j e_j) < 1/2] by enumeration, for targets of few groups; a tie counts half.
 
@@ -417,5 +534,5 @@ def few_recovered(number: Any, few: Any, few_counts: Any, laws: Any, most: Any, 
 
 def successes(variances: Floats) -> Floats:
     """Pr[abs(noise) < 1/2] = erf(1/2 / sqrt(2 Var)), the noise of an average taken as normal."""
-    found: Floats = erf(0.5 / np.sqrt(2 * np.maximum(variances, 1e-300)))
+    found: Floats = special.erf(0.5 / np.sqrt(2 * np.maximum(variances, 1e-300)))
     return found

@@ -11,10 +11,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
+from discreet.lazy import njit
 from discreet.maths.noise.law import Floats, Pmf
 
 SEXES = 2
@@ -36,11 +36,13 @@ def maximum_entropy(variance: float, bound: int) -> Pmf:
 
     if variance >= law(0.0) @ squares:
         return Pmf(-bound, law(0.0))
-    from scipy.optimize import brentq  # noqa: PLC0415 (its import takes longer than the formula)
-
-    steepest = 1 + 1 / variance
-    found = brentq(lambda curvature: law(curvature) @ squares - variance, 0.0, steepest, xtol=1e-15)
-    return Pmf(-bound, law(float(found)))
+    low, high = 0.0, 1 + 1 / variance
+    while low < (middle := (low + high) / 2) < high:  # to the last bit; the variance falls with the curvature
+        if law(middle) @ squares > variance:
+            low = middle
+        else:
+            high = middle
+    return Pmf(-bound, law(low))
 
 
 def gap_law(noise: Pmf, categories: int = SEXES) -> Pmf:
@@ -158,6 +160,7 @@ def epsilon_of_reconstruction(records: float, confidence: float) -> float:
 Bounds = NDArray[np.int32]
 
 TILE = 512  # lines of a family that stay in the first-level cache
+CACHED = 32_768  # cells that stay in the second-level cache, with their bounds
 SERVED = 1000  # from here on a law treats all counts equally
 MOST_SWEEPS = 100
 
@@ -258,7 +261,8 @@ def tighten(
         for axis, members in enumerate(axes):
             view = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
             grids = low.reshape(view), high.reshape(view), shown.reshape(view)
-            changed, empty = _sweep(*grids, *members.arrays, same_noise, *buffers)
+            kernel = _sweep if view[2] >= TILE else _sweep_together
+            changed, empty = kernel(*grids, *members.arrays, same_noise, *buffers)
             changes, broken = changes + changed, broken + empty
         if broken or not changes or sweep == MOST_SWEEPS:
             return Tightening(sweep, not changes, int(np.count_nonzero(low > high)))
@@ -302,6 +306,60 @@ def _sweep(
                 )
                 changes += changed
                 empty += broken
+    return changes, empty
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _sweep_together(
+    low: Any,
+    high: Any,
+    shown: Any,
+    parents: Any,
+    starts: Any,
+    children: Any,
+    same: Any,
+    lows: Any,
+    highs: Any,
+    holders: Any,
+    one: Any,
+    other: Any,
+) -> Any:
+    """``_sweep`` where lines are short: many of them are copied side by side, tightened at once and copied back."""
+    changes, empty = 0, 0
+    outer, nodes, inner = low.shape
+    families_ = parents.size
+    many = min(outer, max(1, min(TILE, CACHED // nodes) // inner))
+    near_low = np.empty((nodes, many * inner), low.dtype)
+    near_high = np.empty((nodes, many * inner), high.dtype)
+    near_shown = np.empty((nodes, many * inner), shown.dtype)
+    for first in range(0, outer, many):
+        size = (min(outer, first + many) - first) * inner
+        for o in range(first, first + size // inner):
+            begin = (o - first) * inner
+            for node in range(nodes):
+                for i in range(inner):
+                    near_low[node, begin + i] = low[o, node, i]
+                    near_high[node, begin + i] = high[o, node, i]
+                    near_shown[node, begin + i] = shown[o, node, i]
+        grids = near_low[:, :size], near_high[:, :size], near_shown[:, :size]
+        found = 0
+        for step in range(2 * families_):
+            f = step if step < families_ else 2 * families_ - 1 - step
+            members = children[starts[f] : starts[f + 1]]
+            _add_up(grids[0], grids[1], members, lows, highs, holders, one, other)
+            changed, broken = _tighten_family(
+                *grids, parents[f], members, same, lows, highs, holders, one, other
+            )
+            found += changed
+            empty += broken
+        changes += found
+        if found:
+            for o in range(first, first + size // inner):
+                begin = (o - first) * inner
+                for node in range(nodes):
+                    for i in range(inner):
+                        low[o, node, i] = near_low[node, begin + i]
+                        high[o, node, i] = near_high[node, begin + i]
     return changes, empty
 
 

@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
+from discreet.lazy import lazily, njit
 from discreet.maths.noise.law import Pmf
+
+if TYPE_CHECKING:
+    from scipy import sparse
+    from scipy.sparse import csgraph
+else:
+    sparse, csgraph = lazily("scipy.sparse"), lazily("scipy.sparse.csgraph")
+
 
 MOST_FREQUENCIES = 2**14
 
@@ -171,8 +176,12 @@ def _roomy(sides: Any, cut: Any, found: int) -> Any:
     """The same findings with space for one more."""
     if found < cut.size:
         return sides, cut
-    more = np.full((found, sides.shape[1]), -1, dtype=np.int64)
-    return np.concatenate((sides, more)), np.concatenate((cut, np.zeros(found, dtype=np.int64)))
+    more, cuts = np.full((2 * found, sides.shape[1]), -1, dtype=np.int64), np.zeros(2 * found, dtype=np.int64)
+    for k in range(found):
+        cuts[k] = cut[k]
+        for j in range(sides.shape[1]):
+            more[k, j] = sides[k, j]
+    return more, cuts
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -216,7 +225,9 @@ def light_sides(
                 side = _side(state, trail, used, inside)
                 if rest_is_connected(side, graph, near, mark, queue):
                     sides, cut = _roomy(sides, cut, found)
-                    sides[found, :inside], cut[found] = side, cost
+                    for k in range(inside):
+                        sides[found, k] = side[k]
+                    cut[found] = cost
                     found += 1
             depth -= 1
             _reopen(state, trail, choice[depth], abs(used))
@@ -321,8 +332,8 @@ def _crossing(a: NDArray[Any], b: NDArray[Any], counts: NDArray[Any]) -> _Crossi
 def _search(crossing: _Crossing, threshold: int, reach: int, steps: int) -> Differences:
     block, tails, heads, weights = _blocks(crossing, threshold)
     n = int(block.max()) + 1
-    tangle = csr_array((np.ones(tails.size), (tails, heads)), shape=(n, n))
-    components, component = connected_components(tangle, directed=False)
+    tangle = sparse.csr_array((np.ones(tails.size), (tails, heads)), shape=(n, n))
+    components, component = csgraph.connected_components(tangle, directed=False)
     sizes = np.bincount(component, minlength=components)
     out, into = _adjacency(tails, heads, weights, n), _adjacency(heads, tails, weights, n)
     both = _adjacency(np.append(tails, heads), np.append(heads, tails), np.append(weights, weights), n)
@@ -350,8 +361,8 @@ def _blocks(crossing: _Crossing, threshold: int) -> tuple[Integers, Integers, In
         heavy = weights >= threshold
         # a side with the b-area of a piece must have the a-area too; with a heavy piece the reverse holds as well
         ends = (np.append(heads, tails[heavy]), np.append(tails, heads[heavy]))
-        needs = csr_array((np.ones(ends[0].size), ends), shape=(n, n))
-        fewer, label = connected_components(needs, directed=True, connection="strong")
+        needs = sparse.csr_array((np.ones(ends[0].size), ends), shape=(n, n))
+        fewer, label = csgraph.connected_components(needs, directed=True, connection="strong")
         if fewer == n:
             return _by_degree(*_without_leaves(block, tails, heads, weights))
         label, n = label.astype(np.int64), int(fewer)

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.lazy import njit
 from discreet.maths.cells.alignment import Box, Integers, Places, inside, nodes_along, wider_cells
 from discreet.maths.noise.law import Floats, Pmf
 
@@ -342,6 +342,21 @@ class Side:
     crosstab: Places  # which cross-tabulation each belongs to
     own: NDArray[np.bool_]  # whether it is counted here
     wider: NDArray[np.int32]  # [axis, cell]: index of the cell with the parent's code
+
+    @cached_property
+    def _by_crosstab(self) -> tuple[Integers, Integers]:
+        """The cells by cross-tabulation, and where each begins."""
+        last = int(self.crosstab.max(initial=-1))
+        narrow = (
+            self.crosstab.astype(np.int16) if last < 2**15 else self.crosstab
+        )  # 16 bits are sorted by counting
+        order = np.argsort(narrow, kind="stable")
+        return order, np.searchsorted(narrow[order], np.arange(last + 2))
+
+    def rows(self, crosstab: int) -> Integers:
+        """The cells of a cross-tabulation, ascending."""
+        order, begin = self._by_crosstab
+        return order[begin[crosstab] : begin[crosstab + 1]] if crosstab + 1 < len(begin) else order[:0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.lazy import njit
 from discreet.maths.attacks.tuples import MOST_KEYED, by_gap, keyed_joint_law
 from discreet.maths.cells.lookup import Lookup
 from discreet.maths.noise.law import Floats, Pmf

@@ -23,8 +23,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from discreet.lazy import njit
 
 Integers = NDArray[np.int64]
 Cells = NDArray[np.int32]

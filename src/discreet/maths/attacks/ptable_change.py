@@ -14,9 +14,9 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.lazy import njit
 from discreet.maths.noise.law import Floats
 
 Intervals = Sequence[tuple[int, int]]  # (change, number of keys), in the order of the keys

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes
+from discreet.lazy import njit
 from discreet.maths.attacks.disclosure import mixture
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import PublishedLaw

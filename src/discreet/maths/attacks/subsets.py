@@ -11,17 +11,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
 from discreet.maths.cells.lookup import KEYS, Lookup, Order, build, change
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.law import Floats
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 Integers = NDArray[np.int64]
 Bits = NDArray[np.bool_]
@@ -34,6 +39,13 @@ MOST_RECORDS, MOST_QUERIES = 2_000, 100_000  # of one demonstration: some hundre
 def queries_of_theorem(records: int) -> int:
     """n log^2 n, natural logs, rounded up: the number of queries of theorem 3."""
     return math.ceil(records * math.log(records) ** 2)
+
+
+def usual_queries(records: int) -> list[int]:
+    """Numbers of queries that show how the share of records rises: n/2, n, 2n, .. up to those of the theorem."""
+    most = queries_of_theorem(max(records, 2))
+    doubled = [records // 2 * 2**step for step in range(12)]
+    return [*(one for one in doubled if 0 < one < most), most]
 
 
 class SubsetAnswers(Protocol):
@@ -144,7 +156,7 @@ def predicted_share(records: int, queries: int, deviation: float) -> float:
     b = 1 - 4 * s - r
     root = math.sqrt(b * b + 16 * s)
     eta = 2 * s / (b + root) if b > 0 else (root - b) / 8
-    return float(ndtr(0.5 / math.sqrt(eta))) if eta > 0 else 1.0
+    return float(special.ndtr(0.5 / math.sqrt(eta))) if eta > 0 else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)

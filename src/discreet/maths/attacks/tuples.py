@@ -9,9 +9,9 @@ from math import expm1, log1p
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.lazy import njit
 from discreet.maths.attacks.bounds import gap_law, pinned_small
 from discreet.maths.cells.lookup import Lookup
 from discreet.maths.noise.additive import Law

@@ -7,8 +7,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from discreet.lazy import njit
 
 Integers = NDArray[np.int64]
 FEW = 2**16  # entries of an array that costs next to nothing
@@ -40,7 +41,7 @@ def inside(
 
 def covers(box: Box, other: Box) -> bool:
     """Whether a box contains another."""
-    return all(bool(one[two].all()) for one, two in zip(box, other, strict=True))
+    return all(one is two or bool(one[two].all()) for one, two in zip(box, other, strict=True))
 
 
 def meets(box: Box, other: Box) -> bool:

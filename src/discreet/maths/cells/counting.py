@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from discreet.lazy import njit
 
 TILE = 4096  # records whose cell positions stay in the first-level cache
 SMALL_GRID = 1 << 15  # cells; four such grids stay in the second-level cache
@@ -37,6 +38,13 @@ def recode(codes: Any, nodes: Any, out: Any) -> None:
     """Translate the codes of records to nodes of an axis: out = nodes[codes]."""
     for r in range(codes.size):
         out[r] = nodes[codes[r]]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def keep_bits(words: Any, codes: Any, table: Any) -> None:
+    """Keep the bits of each record's word that its code has in the table."""
+    for r in range(codes.size):
+        words[r] &= table[codes[r]]
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
@@ -88,6 +96,54 @@ def count_cube(
         _place(position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
         for r in range(size):
             cells[position[r]] += added[start + r]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def count_parents(
+    cells: Any,
+    begin: Any,
+    added: Any,
+    narrow: Any,
+    narrow_first: Any,
+    narrow_rows: Any,
+    narrow_strides: Any,
+    wide: Any,
+    wide_first: Any,
+    wide_rows: Any,
+    wide_strides: Any,
+) -> None:
+    """As count_cube for all records and several grids: the cells of grid p are from begin[p] to begin[p + 1].
+
+    Some records are counted into all grids before the next ones: their nodes are read from memory once.
+    """
+    position = np.empty(TILE, dtype=np.uint32)
+    for start in range(0, added.size, TILE):
+        size = min(TILE, added.size - start)
+        part = added[start : start + size]
+        for p in range(begin.size - 1):
+            here = slice(narrow_first[p], narrow_first[p + 1])
+            there = slice(wide_first[p], wide_first[p + 1])
+            _place(
+                position,
+                narrow,
+                narrow_rows[here],
+                narrow_strides[here],
+                wide,
+                wide_rows[there],
+                wide_strides[there],
+                start,
+                size,
+            )
+            grid = cells[begin[p] : begin[p + 1]]
+            for r in range(size):
+                grid[position[r]] += part[r]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def add_at(cells: Any, position: Any, added: Any) -> None:
+    """Add each value to the cell at its position; several may have one."""
+    for r in range(position.size):
+        cells[position[r]] += added[r]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -157,6 +213,42 @@ def add_digit(number: Any, cells: Any, stride: Any, nodes: Any, table: Any, size
     """Append a digit below ``size`` to each number: the table's entry for the cell's node along one axis."""
     for c in range(cells.size):
         number[c] = number[c] * size + table[(cells[c] // stride) % nodes]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def append_digit(number: Any, codes: Any, table: Any, size: Any) -> None:
+    """Append a digit below ``size`` to each number: the table's entry for its code."""
+    for r in range(codes.size):
+        number[r] = number[r] * size + table[codes[r]]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _nodes_along(cells: Any, shape: Any, out: Any) -> None:
+    axes = shape.size
+    width = shape[axes - 1]
+    now = np.empty(axes, dtype=np.int32)
+    begin = -width  # of the cells with the same nodes along all axes but the last
+    for c in range(cells.size):
+        if cells[c] < begin or cells[c] >= begin + width:
+            rest = cells[c] // width
+            begin = rest * width
+            for k in range(axes - 2, -1, -1):
+                now[k] = rest % shape[k]
+                rest //= shape[k]
+        for k in range(axes - 1):
+            out[k, c] = now[k]
+        out[axes - 1, c] = cells[c] - begin
+
+
+def nodes_along(cells: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """(axis, cell) -> the node of each flat position along each axis, last axis fastest.
+
+    Positions mostly ascend, so that most have the nodes of the one before along all axes but the last.
+    """
+    out = np.empty((len(shape), len(cells)), dtype=np.int32)
+    if shape:
+        _nodes_along(cells, np.array(shape, dtype=np.int64), out)
+    return out
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -11,12 +11,16 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from discreet.lazy import njit
 
 SECRET_BYTES = 32
 _DOUBT = 40  # bits
-_U8 = np.uint64(8)
+_EIGHT_BYTES = np.uint64(8 << 56)  # how the last word of a message states its length
+_START = tuple(
+    map(np.uint64, (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573))
+)
 _MASK32 = np.uint64(0xFFFFFFFF)
 _LARGEST = np.uint64(9223372036854775807)
 
@@ -33,46 +37,51 @@ def hash_key(secret: bytes, purpose: str) -> NDArray[np.uint64]:
     return np.frombuffer(derive(secret, purpose, 16), dtype="<u8").astype(np.uint64)
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
-def _rotate(word: Any, bits: Any) -> Any:
-    return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
-
-
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _round(v0: Any, v1: Any, v2: Any, v3: Any) -> Any:
+    """One SipRound; written out, because every function that a kernel calls takes time to compile."""
     v0 += v1
-    v1 = _rotate(v1, 13) ^ v0
-    v0 = _rotate(v0, 32)
+    v1 = ((v1 << np.uint64(13)) | (v1 >> np.uint64(51))) ^ v0
+    v0 = (v0 << np.uint64(32)) | (v0 >> np.uint64(32))
     v2 += v3
-    v3 = _rotate(v3, 16) ^ v2
+    v3 = ((v3 << np.uint64(16)) | (v3 >> np.uint64(48))) ^ v2
     v0 += v3
-    v3 = _rotate(v3, 21) ^ v0
+    v3 = ((v3 << np.uint64(21)) | (v3 >> np.uint64(43))) ^ v0
     v2 += v1
-    v1 = _rotate(v1, 17) ^ v2
-    v2 = _rotate(v2, 32)
+    v1 = ((v1 << np.uint64(17)) | (v1 >> np.uint64(47))) ^ v2
+    v2 = (v2 << np.uint64(32)) | (v2 >> np.uint64(32))
     return v0, v1, v2, v3
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
-def _start(k0: Any, k1: Any) -> Any:
-    return (
-        k0 ^ np.uint64(0x736F6D6570736575),
-        k1 ^ np.uint64(0x646F72616E646F6D),
-        k0 ^ np.uint64(0x6C7967656E657261),
-        k1 ^ np.uint64(0x7465646279746573),
-    )
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def hash_word(word: Any, k0: Any, k1: Any) -> Any:
+    """SipHash-2-4 of the eight little-endian bytes of one word."""
+    v0, v1, v2, v3 = k0 ^ _START[0], k1 ^ _START[1], k0 ^ _START[2], k1 ^ _START[3] ^ word
+    for number in range(8):
+        if number == 2:  # after two rounds the word is absorbed, and the length follows
+            v0 ^= word
+            v3 ^= _EIGHT_BYTES
+        elif number == 4:  # four rounds finish
+            v0 ^= _EIGHT_BYTES
+            v2 ^= np.uint64(0xFF)
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+    return v0 ^ v1 ^ v2 ^ v3
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
-def _absorb(v0: Any, v1: Any, v2: Any, v3: Any, word: Any) -> Any:
-    v3 ^= word
-    v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-    v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-    return v0 ^ word, v1, v2, v3
-
-
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
-def _finish(v0: Any, v1: Any, v2: Any, v3: Any) -> Any:
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def hash_bytes(text: Any, first: Any, last: Any, k0: Any, k1: Any) -> Any:
+    """SipHash-2-4 of the bytes text[first:last]."""
+    v0, v1, v2, v3 = k0 ^ _START[0], k1 ^ _START[1], k0 ^ _START[2], k1 ^ _START[3]
+    length = last - first
+    for block in range(length // 8 + 1):
+        at = first + 8 * block
+        word = np.uint64(length & 0xFF) << np.uint64(56) if block == length // 8 else np.uint64(0)
+        for byte in range(min(8, last - at)):
+            word |= np.uint64(text[at + byte]) << np.uint64(8 * byte)
+        v3 ^= word
+        for _ in range(2):
+            v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+        v0 ^= word
     v2 ^= np.uint64(0xFF)
     for _ in range(4):
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
@@ -80,36 +89,18 @@ def _finish(v0: Any, v1: Any, v2: Any, v3: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def hash_word(word: Any, k0: Any, k1: Any) -> Any:
-    """SipHash-2-4 of the eight little-endian bytes of one word."""
-    v0, v1, v2, v3 = _start(k0, k1)
-    v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, word)
-    v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, np.uint64(8) << np.uint64(56))
-    return _finish(v0, v1, v2, v3)
+def _hash_words(words: Any, k0: Any, k1: Any, out: Any) -> None:
+    for r in range(words.size):
+        out[r] = hash_word(np.uint64(words[r]), k0, k1)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def hash_bytes(text: Any, first: Any, last: Any, k0: Any, k1: Any) -> Any:
-    """SipHash-2-4 of the bytes text[first:last]."""
-    v0, v1, v2, v3 = _start(k0, k1)
-    length = last - first
-    whole = length - length % 8
-    for block in range(first, first + whole, 8):
-        word = np.uint64(0)
-        for byte in range(8):
-            word |= np.uint64(text[block + byte]) << np.uint64(8 * byte)
-        v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, word)
-    word = np.uint64(length & 0xFF) << np.uint64(56)
-    for byte in range(length - whole):
-        word |= np.uint64(text[first + whole + byte]) << np.uint64(8 * byte)
-    v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, word)
-    return _finish(v0, v1, v2, v3)
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _hash_integers(ids: Any, k0: Any, k1: Any, out: Any) -> None:
-    for r in range(ids.size):
-        out[r] = hash_word(np.uint64(ids[r]), k0, k1)
+def hash_words(key: NDArray[np.uint64], words: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """SipHash-2-4 of each word, under the key of ``hash_key``."""
+    words = words.view()
+    words.flags.writeable = False  # Arrow's columns are read-only, and one kernel is enough
+    out = np.empty(len(words), dtype=np.uint64)
+    _hash_words(words, key[0], key[1], out)
+    return out
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -143,10 +134,7 @@ def _hash_texts(text: Any, offsets: Any, ki: Any, kt: Any, out: Any) -> None:
 
 def hash_integers(secret: bytes, purpose: str, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Hash integer ids to 64 bits under one purpose."""
-    k0, k1 = hash_key(secret, purpose + "/integer")
-    out = np.empty(len(ids), dtype=np.uint64)
-    _hash_integers(ids, k0, k1, out)
-    return out
+    return hash_words(hash_key(secret, purpose + "/integer"), ids)
 
 
 def hash_texts(
@@ -174,3 +162,33 @@ def improbably_small(largest: int, number: int, modulus: int) -> bool:
     n of them all stay below M / 2^s with probability 2^-(n s): keys that do were made for a smaller modulus.
     """
     return number * ((modulus // (largest + 1)).bit_length() - 1) >= _DOUBT
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _hash_order(hashes: Any, shift: Any, begin: Any, order: Any, ascending: Any) -> None:
+    for r in range(hashes.size):
+        begin[(hashes[r] >> shift) + np.uint64(1)] += 1
+    for b in range(begin.size - 1):
+        begin[b + 1] += begin[b]
+    for r in range(hashes.size):
+        at = begin[hashes[r] >> shift]
+        begin[hashes[r] >> shift] = at + 1
+        order[at], ascending[at] = r, hashes[r]
+    for at in range(1, hashes.size):  # only neighbours within one beginning are out of order
+        row, word, to = order[at], ascending[at], at
+        while to > 0 and ascending[to - 1] > word:
+            order[to], ascending[to] = order[to - 1], ascending[to - 1]
+            to -= 1
+        order[to], ascending[to] = row, word
+
+
+def hash_order(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """The stable order of some hashes, and the hashes in it.
+
+    Hashes are spread evenly, so that a counting sort by their first bits leaves little to be exchanged.
+    """
+    bits = max(1, len(hashes).bit_length() - 2)
+    begin = np.zeros((1 << bits) + 1, dtype=np.int32)
+    order, ascending = np.empty(len(hashes), dtype=np.int32), np.empty(len(hashes), dtype=np.uint64)
+    _hash_order(hashes, np.uint64(64 - bits), begin, order, ascending)
+    return order, ascending

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,10 +12,10 @@ from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import Mistakes, Problem, UncoveredCount
+from discreet.lazy import njit
 from discreet.maths.noise.ptable import PTable, ptable_of_rows
 
 
@@ -25,60 +26,80 @@ def apportion(p: Sequence[float], v: Sequence[int], modulus: int) -> list[int]:
     single keys move between changes until no move brings sum v n nearer to zero. A law too biased to be corrected
     keeps its own mean instead.
     """
-    exact = [share * modulus for share in _unbiased([Fraction(value) for value in p], v)]
-    keys = [int(share) for share in exact]
-    by_remainder = sorted(range(len(keys)), key=lambda at: (keys[at] - exact[at], at))
-    for at in by_remainder[: modulus - sum(keys)]:
+    numbers, whole = _unbiased(p, v)
+    keys = [modulus * number // whole for number in numbers]
+    left = [modulus * number % whole for number in numbers]
+    for at in sorted(range(len(keys)), key=lambda at: (-left[at], at))[: modulus - sum(keys)]:
         keys[at] += 1
-    return _centred(keys, exact, v)
+    wanted = np.array([modulus * number / whole for number in numbers])
+    mean = sum(number * change for number, change in zip(numbers, v, strict=True))
+    bias = sum(change * number for change, number in zip(v, keys, strict=True)) - round(
+        Fraction(modulus * mean, whole)
+    )
+    moved = np.array(keys, dtype=np.int64)
+    _centre(moved, wanted, np.array(v, dtype=np.int64), bias)
+    return [int(number) for number in moved]
 
 
-def _unbiased(p: list[Fraction], v: Sequence[int]) -> list[Fraction]:
-    """Tilt a law to p (a + b v), with a and b such that it sums to 1 and has mean 0 exactly."""
-    total = sum(p, Fraction(0))
-    first = sum((share * change for share, change in zip(p, v, strict=True)), Fraction(0))
-    second = sum((share * change**2 for share, change in zip(p, v, strict=True)), Fraction(0))
+def _unbiased(p: Sequence[float], v: Sequence[int]) -> tuple[list[int], int]:
+    """Tilt a law to p (a + b v), with a and b such that it sums to 1 and has mean 0 exactly: numerators, denominator.
+
+    With A, F and S the sums of p, p v and p v^2 it is p (S - F v) / (A S - F^2).
+    """
+    exact = [Fraction(value) for value in p]
+    common = math.lcm(*(share.denominator for share in exact))
+    shares = [share.numerator * (common // share.denominator) for share in exact]
+    total = sum(shares)
+    first = sum(share * change for share, change in zip(shares, v, strict=True))
+    second = sum(share * change**2 for share, change in zip(shares, v, strict=True))
     spread = total * second - first**2
     if spread == 0:
-        return [share / total for share in p]
-    tilted = [share * (second - first * change) / spread for share, change in zip(p, v, strict=True)]
-    return tilted if min(tilted) >= 0 else [share / total for share in p]
+        return shares, total
+    tilted = [share * (second - first * change) for share, change in zip(shares, v, strict=True)]
+    return (tilted, spread) if min(tilted) >= 0 else (shares, total)
 
 
-def _centred(keys: list[int], exact: list[Fraction], v: Sequence[int]) -> list[int]:
-    """Move single keys between changes, the least harmful first, while that brings the mean nearer to the law's."""
-    keys, wanted = list(keys), [float(share) for share in exact]
-    aim = round(sum((share * change for share, change in zip(exact, v, strict=True)), Fraction(0)))
-    bias = sum(change * number for change, number in zip(v, keys, strict=True)) - aim
-    while bias:
-        best = _best_move(keys, wanted, v, bias)
-        if best is None:
-            break
-        giver, taker = best
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _centre(keys: Any, wanted: Any, v: Any, bias: Any) -> None:
+    """Move single keys between changes, the least harmful first, while that brings the mean nearer to the law's.
+
+    The harm of a key more or less is what it adds to (n - wanted)^2 / wanted, per unit of bias removed.
+    """
+    less, more = np.empty(len(keys)), np.empty(len(keys))
+    for at in range(len(keys)):
+        less[at], more[at] = _harm(keys[at], wanted[at], -1.0), _harm(keys[at], wanted[at], 1.0)
+    while bias != 0:
+        giver, taker = _best_move(keys, wanted, v, bias, less, more)
+        if giver < 0:
+            return
         keys[giver] -= 1
         keys[taker] += 1
         bias += v[taker] - v[giver]
-    return keys
+        for at in (giver, taker):
+            less[at], more[at] = _harm(keys[at], wanted[at], -1.0), _harm(keys[at], wanted[at], 1.0)
 
 
-def _best_move(keys: list[int], wanted: list[float], v: Sequence[int], bias: int) -> tuple[int, int] | None:
-    """Find the move that harms the law least per unit of bias removed; the harm is the squared relative error."""
-    less = np.array([_harm(number, share, -1) for number, share in zip(keys, wanted, strict=True)])
-    more = np.array([_harm(number, share, 1) for number, share in zip(keys, wanted, strict=True)])
-    change = np.array(v, dtype=np.int64)
-    removed = abs(bias) - np.abs(bias + change - change[:, None])  # (giver, taker)
-    allowed = (removed > 0) & (np.array(keys) > 0)[:, None] & (np.array(wanted) != 0)
-    if not allowed.any():
-        return None
-    harm = np.where(allowed, (less[:, None] + more) / np.where(allowed, removed, 1), np.inf)
-    giver, taker = divmod(int(np.argmin(harm)), len(keys))
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _best_move(keys: Any, wanted: Any, v: Any, bias: Any, less: Any, more: Any) -> Any:
+    """The first of the moves that harm least, or -1, -1 where none brings the mean nearer."""
+    best, giver, taker = np.inf, -1, -1
+    for one in range(len(keys)):
+        if keys[one] <= 0:
+            continue
+        for other in range(len(keys)):
+            removed = abs(bias) - abs(bias + v[other] - v[one])
+            if removed <= 0 or wanted[other] == 0.0:
+                continue
+            harm = (less[one] + more[other]) / removed
+            if giver < 0 or harm < best:
+                best, giver, taker = harm, one, other
     return giver, taker
 
 
-def _harm(keys: int, wanted: float, step: int) -> float:
-    """How much one key more or less adds to (n - wanted)^2 / wanted."""
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _harm(keys: Any, wanted: Any, step: Any) -> Any:
     off = keys - wanted
-    return ((off + step) ** 2 - off**2) / max(wanted, 1e-9)
+    return ((off + step) * (off + step) - off * off) / max(wanted, 1e-9)
 
 
 KEYS = 2**32  # cell keys are sums modulo this

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from discreet.maths.cells.keys import hash_key, hash_word
+from discreet.lazy import njit
+from discreet.maths.cells.keys import hash_key, hash_words
 from discreet.maths.cells.lookup import KEYS
 
 ROUNDS = 6
@@ -47,9 +47,11 @@ class KeyPermutation:
 
 def secret_permutation(secret: bytes, modulus: int = KEYS) -> KeyPermutation:
     """The permutation that the secret determines; it does not depend on the p-table."""
-    rounds = np.empty((ROUNDS, 1 << _half(modulus)), dtype=np.uint16)
+    halves = np.arange(1 << _half(modulus))
+    rounds = np.empty((ROUNDS, len(halves)), dtype=np.uint16)
     for number in range(ROUNDS):
-        _fill(rounds[number], *hash_key(secret, f"cell-key-permutation/{number}"))
+        hashes = hash_words(hash_key(secret, f"cell-key-permutation/{number}"), halves)
+        rounds[number] = hashes & np.uint64(len(halves) - 1)
     rounds.setflags(write=False)
     return KeyPermutation(modulus, rounds)
 
@@ -62,13 +64,6 @@ def no_permutation(modulus: int = KEYS) -> KeyPermutation:
 def _half(modulus: int) -> int:
     """Bits of one half of a key, rounded up."""
     return modulus.bit_length() // 2
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _fill(table: Any, k0: Any, k1: Any) -> None:
-    low = np.uint64(table.size - 1)
-    for half in range(table.size):
-        table[half] = np.uint16(hash_word(np.uint64(half), k0, k1) & low)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -8,16 +8,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.stats import binom, chi2
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
 from discreet.maths.inference.likelihood import log_likelihoods, peaks
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import Columns, PublishedLaw, packed
+
+if TYPE_CHECKING:
+    from scipy import optimize, stats
+else:
+    optimize = lazily("scipy.optimize")
+    stats = lazily("scipy.stats")
 
 LARGEST_N = 10**7
 LARGEST_WORK = 2 * 10**7  # terms of all columns together
@@ -98,13 +104,13 @@ class BinomialFit:
 
     def interval(self, level: float) -> tuple[float, float]:
         """The p that the likelihood-ratio test does not reject at 1 - level by the chi-square law (1 df)."""
-        limit, at = float(chi2.ppf(level, 1)), self.estimate
+        limit, at = float(stats.chi2.ppf(level, 1)), self.estimate
 
         def excess(p: float) -> float:
             return min(self.statistic(p), 1e6) - limit
 
-        low = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, at, xtol=1e-12)
-        high = 1.0 if excess(1.0) <= 0 else brentq(excess, at, 1.0, xtol=1e-12)
+        low = 0.0 if excess(0.0) <= 0 else optimize.brentq(excess, 0.0, at, xtol=1e-12)
+        high = 1.0 if excess(1.0) <= 0 else optimize.brentq(excess, at, 1.0, xtol=1e-12)
         return float(low), float(high)
 
 
@@ -124,7 +130,7 @@ def enumerated(n: int, p: float, noise: PublishedLaw) -> _Outcomes:
         raise mistake(
             "", "n", str(n), "take fewer records or noise with a bound: this is too much to enumerate"
         )
-    weights = binom.pmf(np.array(counts), n, p)
+    weights = stats.binom.pmf(np.array(counts), n, p)
     rows = [noise.row(a) for a in counts]
     first = min(row.first for row in rows)
     total = np.zeros(max(row.last for row in rows) - first + 1)

@@ -10,9 +10,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.lazy import njit
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import Columns, PublishedLaw, packed
 

@@ -7,12 +7,13 @@ mean count of 3). Tables are therefore drawn under independence, perturbed by th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, random_table
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
 from discreet.maths.inference.independence import (
     IndependenceTests,
     Integers,
@@ -26,6 +27,11 @@ from discreet.maths.inference.independence import (
 from discreet.maths.inference.likelihood import tilted_sums
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import PublishedLaw, packed
+
+if TYPE_CHECKING:
+    from scipy import stats
+else:
+    stats = lazily("scipy.stats")
 
 TIE = 1e-7  # statistics closer than this are equal
 MOST_TABLES, LEAST_TABLES = 999, 99
@@ -65,7 +71,7 @@ class KnownMargins:
 
     def tables(self, number: int, rng: np.random.Generator) -> Integers:
         """Tables with these margins by their probability under independence."""
-        drawn = random_table(np.array(self.rows), np.array(self.columns)).rvs(number, random_state=rng)
+        drawn = stats.random_table(np.array(self.rows), np.array(self.columns)).rvs(number, random_state=rng)
         return np.asarray(drawn, dtype=np.int64).reshape(number, len(self.rows), len(self.columns))
 
 
@@ -151,13 +157,13 @@ def simulated_tests(
 
 
 def _by_law(own: float, df: int) -> SimulatedTest:
-    p_value = float(chi2.sf(own, df))
+    p_value = float(stats.chi2.sf(own, df))
     return SimulatedTest(own, p_value, p_value)
 
 
 def _ranked(own: float, null: Floats, df: int) -> SimulatedTest:
     p_value = float((1 + (null >= own - TIE).sum()) / (1 + len(null)))
-    return SimulatedTest(own, p_value, float(chi2.sf(own, df)))
+    return SimulatedTest(own, p_value, float(stats.chi2.sf(own, df)))
 
 
 def _draws(

@@ -6,15 +6,13 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from flint import arb
-from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
+from discreet.lazy import lazily, njit
 from discreet.maths.cells.keys import derive
 from discreet.maths.noise.thresholds import (
     UNIT,
@@ -25,6 +23,13 @@ from discreet.maths.noise.thresholds import (
     row_table,
     table_of_thresholds,
 )
+
+if TYPE_CHECKING:
+    import flint
+    from cryptography.hazmat.primitives import ciphers
+else:
+    ciphers = lazily("cryptography.hazmat.primitives.ciphers")
+    flint = lazily("flint")
 
 BLOCK_BYTES = 16
 PART_BYTES = 2**30  # the library takes less than 2^31 bytes at a time
@@ -40,7 +45,9 @@ def cell_bits(secret: bytes, purpose: str, codes: Words) -> Words:
     Different purposes (a release, a unit of count) have unrelated keys. The halves are little-endian words on every
     machine.
     """
-    encryptor = Cipher(algorithms.AES(derive(secret, f"cell-bits/{purpose}")), modes.ECB()).encryptor()  # noqa: S305
+    encryptor = ciphers.Cipher(
+        ciphers.algorithms.AES(derive(secret, f"cell-bits/{purpose}")), ciphers.modes.ECB()
+    ).encryptor()
     plain = np.ascontiguousarray(codes, dtype="<u8").view(np.uint8).reshape(-1)
     out = np.empty(
         len(plain) + BLOCK_BYTES - 1, dtype=np.uint8
@@ -65,7 +72,7 @@ class BitSource:
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
             raise ValueError(f"a key has {KEY_BYTES} bytes")
-        self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+        self._stream = ciphers.Cipher(ciphers.algorithms.AES(key), ciphers.modes.CTR(bytes(16))).encryptor()
 
     def fill(self, out: NDArray[Any]) -> None:
         """Fill an array of unsigned integers with the next bits, little-endian on every machine."""
@@ -319,7 +326,7 @@ class _Digit:
     share: Fraction
     weight: int  # what one unit of the digit counts
 
-    def __call__(self) -> list[arb]:
+    def __call__(self) -> list[flint.arb]:
         """Enclose the cumulative law of the digit at all values but the last one that is not negligible."""
         log_r = (-ball_of(self.share)).log1p() * self.weight
         whole = (log_r * BASE).expm1()
@@ -332,7 +339,7 @@ class _Beyond:
     share: Fraction
     power: int
 
-    def __call__(self) -> list[arb]:
+    def __call__(self) -> list[flint.arb]:
         """Enclose 1 - r^power, the probability that the gap fits in the digits; empty where that is almost 1."""
         log_r = (-ball_of(self.share)).log1p() * self.power
         return [-log_r.expm1()] if log_r > LOG_NEGLIGIBLE else []

@@ -5,7 +5,7 @@ The formulas are in ``additive``, ``hellinger`` and ``exponential``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 
 from discreet.errors import Mistakes, Problem, mistake
@@ -59,6 +59,16 @@ MISSING = {
     (LawKind.NORMAL, "bound"): "give the largest change, or take discrete-gaussian, which has none",
     (LawKind.EXPONENTIAL, "utility"): "give the file of utilities, by count or by change",
 }
+
+
+def implied_kind(given: Collection[str]) -> LawKind | None:
+    """The only kind that some parameters can mean by themselves."""
+    names = frozenset(given)
+    if names in ({"rho"}, {"sigma"}):
+        return LawKind.DISCRETE_GAUSSIAN
+    if names == {"epsilon"}:
+        return LawKind.GEOMETRIC
+    return LawKind.CELL_KEY if names and names <= {"D", "V", "js"} else None
 
 
 @dataclass(frozen=True)

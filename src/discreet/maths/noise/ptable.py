@@ -23,6 +23,11 @@ class PTable:
     Every row sums to 1 and has mean i (the noise is unbiased); row 0 stays zero; a count 1..js is never
     published; no change exceeds D; no variance exceeds V. A table that breaks one of these by more than
     ``tolerance`` is refused. D, V and js are checked where they are known.
+
+    >>> import discreet as ds
+    >>> table = ds.ptable(V=2, D=5).found
+    >>> table.reach, round(table.variance(table.last_row), 3)
+    (5, 2.0)
     """
 
     targets: tuple[NDArray[np.int64], ...]
@@ -196,6 +201,28 @@ class RowFacts:
     most: int
     smallest_positive: int | None  # the smallest positive count that the row can publish
     monotone: bool  # p never falls from the lowest change up to no change
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """The worst of all rows, and what they publish."""
+
+    largest_change: int
+    largest_variance: float
+    largest_bias: float
+    smallest_published: int
+    monotone: bool
+
+
+def table_facts(rows: Sequence[RowFacts]) -> TableFacts:
+    """Summarise the rows of a table."""
+    return TableFacts(
+        largest_change=max(max(-row.least, row.most) for row in rows),
+        largest_variance=max(row.variance for row in rows),
+        largest_bias=max(abs(row.mean) for row in rows),
+        smallest_published=min(row.smallest_positive or row.count + 1 for row in rows[1:]),
+        monotone=all(row.monotone for row in rows),
+    )
 
 
 @dataclass(frozen=True)

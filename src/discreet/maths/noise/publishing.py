@@ -11,14 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
 from discreet.maths.noise.law import UNSETTLED, Floats, Pmf
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 Integers = NDArray[np.int64]
 
@@ -315,8 +320,8 @@ def _cut(column: Column, published: int, records: int) -> Column:
 def _base(column: Column, records: int) -> Floats:
     a = np.arange(column.first, column.last + 1, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        base: Floats = np.log(column.p) - gammaln(a + 1)
-    return base + gammaln(records + 1) - gammaln(records - a + 1) if records else base
+        base: Floats = np.log(column.p) - special.gammaln(a + 1)
+    return base + special.gammaln(records + 1) - special.gammaln(records - a + 1) if records else base
 
 
 def _is_concave(base: Floats) -> bool:

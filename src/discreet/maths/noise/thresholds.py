@@ -9,18 +9,24 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
+from discreet.lazy import lazily
 from discreet.maths.noise.additive import AdditiveLaw, exact
 from discreet.maths.noise.exponential import UtilityLaw
 from discreet.maths.noise.hellinger import HellingerLaw, tail_bound
 from discreet.maths.noise.law import Listed, Pmf, Symmetric, checked_support
 from discreet.maths.privacy.accounting import exp_above
+
+if TYPE_CHECKING:
+    import flint
+else:
+    flint = lazily("flint")
 
 BITS = 128
 UNIT = 2**BITS
@@ -30,14 +36,14 @@ FIRST_PRECISION, LAST_PRECISION = 320, 1280
 
 def exp_lower(x: Fraction) -> tuple[int, int]:
     """Return (n, k) with n / 2^k <= e^x, just below it."""
-    with ctx.workprec(FIRST_PRECISION):
-        mantissa, exponent = arb(ball_of(x).exp().lower()).man_exp()
+    with flint.ctx.workprec(FIRST_PRECISION):
+        mantissa, exponent = flint.arb(ball_of(x).exp().lower()).man_exp()
     return (int(mantissa) << int(exponent), 0) if exponent >= 0 else (int(mantissa), -int(exponent))
 
 
 def log_upper(x: Fraction) -> float:
     """Return a double that is certainly at least log x, also when read as the decimal that it is written as."""
-    with ctx.workprec(FIRST_PRECISION):
+    with flint.ctx.workprec(FIRST_PRECISION):
         bound = ball_of(x).log().upper()
         value = float(bound)
         while not ball_of(Fraction(repr(value))) >= bound:
@@ -45,12 +51,12 @@ def log_upper(x: Fraction) -> float:
         return value
 
 
-def ball_of(x: Fraction) -> arb:
+def ball_of(x: Fraction) -> flint.arb:
     """Enclose a rational number."""
-    return arb(fmpq(x.numerator, x.denominator))
+    return flint.arb(flint.fmpq(x.numerator, x.denominator))
 
 
-def floors(cumulative: Callable[[], Sequence[arb]]) -> list[int]:
+def floors(cumulative: Callable[[], Sequence[flint.arb]]) -> list[int]:
     """Evaluate a cumulative law at growing precision until floor(F 2^128) is certain at every point.
 
     A sum that is an integer number of units can never be distinguished from one just below; after the last precision,
@@ -58,23 +64,23 @@ def floors(cumulative: Callable[[], Sequence[arb]]) -> list[int]:
     """
     precision = FIRST_PRECISION
     while True:
-        with ctx.workprec(precision):
+        with flint.ctx.workprec(precision):
             found = [_floor(ball * UNIT, last=precision >= LAST_PRECISION) for ball in cumulative()]
         if None not in found:
             return [value for value in found if value is not None]
         precision *= 2
 
 
-def _floor(scaled: arb, last: bool) -> int | None:
+def _floor(scaled: flint.arb, last: bool) -> int | None:
     unique = scaled.floor().unique_fmpz()
     if unique is None and last:
-        unique = (scaled + arb(1) / 2).floor().unique_fmpz()
+        unique = (scaled + flint.arb(1) / 2).floor().unique_fmpz()
     return None if unique is None else int(unique)
 
 
 def symmetric_cumulative(
     linear: Fraction, quadratic: Fraction, cut: int, reach: int, infinite: bool
-) -> list[arb]:
+) -> list[flint.arb]:
     """Enclose F(-cut), .., F(-1) of p(v) = exp(-linear abs(v) - quadratic v^2) / Z, summed from abs(v) = reach inwards.
 
     Where the support is infinite, one side beyond reach has at most e^-h(reach+1) of all mass (``law.Symmetric``),
@@ -84,14 +90,16 @@ def symmetric_cumulative(
     beyond = weights.pop()
     inward = list(accumulate(reversed(weights[1:])))  # sums over abs(v) >= reach, reach - 1, .., 1
     total = 1 + 2 * inward[-1]
-    rest = beyond.union(arb(0)) / (1 - 2 * beyond) if infinite else arb(0)  # relative to the sum inside reach
+    rest = (
+        beyond.union(flint.arb(0)) / (1 - 2 * beyond) if infinite else flint.arb(0)
+    )  # relative to the sum inside reach
     scale = 1 / (total * (1 + 2 * rest))
     return [(part + rest * total) * scale for part in inward[reach - cut :]]
 
 
-def _weights(linear: Fraction, quadratic: Fraction, last: int) -> Iterator[arb]:
+def _weights(linear: Fraction, quadratic: Fraction, last: int) -> Iterator[flint.arb]:
     """Yield e^-h(v), v = 0..last, by its ratios: h(v+1) - h(v) grows by 2 quadratic at each step."""
-    weight = arb(1)
+    weight = flint.arb(1)
     ratio = (-ball_of(linear + quadratic)).exp()
     step = (-ball_of(2 * quadratic)).exp()
     for _ in range(last):
@@ -100,15 +108,16 @@ def _weights(linear: Fraction, quadratic: Fraction, last: int) -> Iterator[arb]:
     yield weight
 
 
-def listed_cumulative(exponents: Sequence[Fraction]) -> list[arb]:
+def listed_cumulative(exponents: Sequence[Fraction]) -> list[flint.arb]:
     """Enclose F at all values but the last, for p proportional to e^-h with h written out."""
     sums = list(accumulate((-ball_of(exponent)).exp() for exponent in exponents))
     return [part / sums[-1] for part in sums[:-1]]
 
 
-def root_cumulative(c: Fraction, count: int, cut: int, tail: arb) -> list[arb]:
+def root_cumulative(c: Fraction, count: int, cut: int, tail: flint.arb) -> list[flint.arb]:
     """Enclose F(0), .., F(cut - 1) of p(j) proportional to e^(-c abs(sqrt j - sqrt count)); a ball covers the tail."""
-    factor, root = -ball_of(c), arb(count).sqrt()
+    factor, arb = -ball_of(c), flint.arb
+    root = arb(count).sqrt()
     sums = list(accumulate((factor * abs(arb(j).sqrt() - root)).exp() for j in range(cut + 1)))
     scale = 1 / (sums[-1] + tail)
     return [part * scale for part in sums[:-1]]
@@ -253,6 +262,7 @@ def _smallest_ratio(left: Sequence[int], right: Sequence[int], units: Fraction) 
         ratio = (mass - units) / other
 
 
+@lru_cache(maxsize=64)  # a programme asks for few laws, in many places
 def threshold_table(law: AdditiveLaw) -> ThresholdTable:
     """Make the table of an additive law: T(v) = floor(F(v) 2^128), every floor proven by ball arithmetic.
 
@@ -276,7 +286,7 @@ def row_table(law: RowLaw, count: int) -> ThresholdTable:
     cut = law.last_target(count, BITS)
     summed = law.last_target(count, BITS + GUARD_BITS)
     c = law.epsilon_parameter / 2
-    rest = arb(2 * tail_bound(float(c), math.sqrt(count), math.sqrt(summed))).union(arb(0))
+    rest = flint.arb(2 * tail_bound(float(c), math.sqrt(count), math.sqrt(summed))).union(flint.arb(0))
     inner = floors(lambda: root_cumulative(c, count, summed, rest)[:cut])
     return table_of_thresholds(0, inner, cut_tails=1)
 

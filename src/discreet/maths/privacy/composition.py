@@ -27,6 +27,7 @@ from discreet.maths.privacy.accounting import (
     float_above,
 )
 from discreet.maths.privacy.loss_distribution import (
+    POINTS,
     GaussianNoise,
     LaplaceNoise,
     mixed_delta,
@@ -75,9 +76,15 @@ def stated(release: Composable, neighbours: Neighbours) -> PrivacyLoss:
 
 
 def composed_delta(
-    losses: Sequence[PureEpsilon | EpsilonDelta], composition: Composition, epsilon: Fraction
+    losses: Sequence[PureEpsilon | EpsilonDelta],
+    composition: Composition,
+    epsilon: Fraction,
+    points: int = POINTS,
 ) -> Fraction:
-    """The delta of losses that are fixed beforehand, at an epsilon, rounded up, and at most 1."""
+    """The delta of losses that are fixed beforehand, at an epsilon, rounded up, and at most 1.
+
+    ``points``: of the grid of privacy-loss distributions.
+    """
     whole = basic(losses, EpsilonDelta)
     if whole.epsilon <= epsilon:
         return whole.delta  # adding up is a composition too, and exact where others round
@@ -85,7 +92,7 @@ def composed_delta(
         case Composition.ADVANCED:
             return min(advanced_delta(losses, epsilon), Fraction(1))
         case Composition.PLD:
-            return mixed_delta(losses, Neighbours.ADD_REMOVE, epsilon)
+            return mixed_delta(losses, Neighbours.ADD_REMOVE, epsilon, points)
     return Fraction(1)
 
 

@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
-from flint import arb, ctx, fmpz_poly
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
 from discreet.maths.noise.additive import discrete_gaussian
 from discreet.maths.noise.thresholds import ball_of, threshold_table
 from discreet.maths.privacy.accounting import (
@@ -30,10 +31,16 @@ from discreet.maths.privacy.accounting import (
     stated_as,
 )
 
+if TYPE_CHECKING:
+    import flint
+else:
+    flint = lazily("flint")
+
 BITS = 128
 UNITS = 1 << BITS
 PRECISION = 256  # of balls
 POINTS = 1 << 15  # about as many points has the grid of all releases together
+FEW_POINTS = 1 << 11  # a bound that is some thousandths higher, in a tenth of the time
 LOW, HIGH = 1 << (BITS - 64), 1 << (BITS - 100)  # tails that are moved to a higher loss, in units
 SMALLEST_DELTA = Fraction(1, 10**25)  # below this the cut tails would show
 
@@ -75,7 +82,7 @@ class LossDistribution:
 
     grid: Fraction
     first: int
-    masses: fmpz_poly
+    masses: flint.fmpz_poly
     infinite: int
 
     def then(self, other: LossDistribution) -> LossDistribution:
@@ -97,13 +104,13 @@ class LossDistribution:
 
     def delta(self, epsilon: Fraction) -> Fraction:
         """The delta at an epsilon, rounded up."""
-        with ctx.workprec(PRECISION):
+        with flint.ctx.workprec(PRECISION):
             start = max(0, math.floor(epsilon / self.grid) - self.first)
             weight = (ball_of(epsilon - (self.first + start) * self.grid)).exp()
-            step, total = (-ball_of(self.grid)).exp(), arb(0)
+            step, total = (-ball_of(self.grid)).exp(), flint.arb(0)
             for mass in self.masses.coeffs()[start:]:
                 if not weight >= 1:
-                    total += arb(mass) * (1 - weight)
+                    total += flint.arb(mass) * (1 - weight)
                 weight *= step
             units = int(total.upper().ceil().unique_fmpz()) + self.infinite
         return min(Fraction(units, UNITS), Fraction(1))
@@ -140,15 +147,17 @@ def mixed_epsilon(releases: Iterable[Release], neighbours: Neighbours, delta: Fr
     return epsilon
 
 
-def mixed_delta(releases: Iterable[Release], neighbours: Neighbours, epsilon: Fraction) -> Fraction:
+def mixed_delta(
+    releases: Iterable[Release], neighbours: Neighbours, epsilon: Fraction, points: int = POINTS
+) -> Fraction:
     """The delta that all releases together guarantee at an epsilon; releases as in ``mixed_epsilon``."""
-    return composed(releases, neighbours).delta(epsilon)
+    return composed(releases, neighbours, points).delta(epsilon)
 
 
-def composed(releases: Iterable[Release], neighbours: Neighbours) -> LossDistribution:
-    """The privacy-loss distribution of all releases together."""
+def composed(releases: Iterable[Release], neighbours: Neighbours, points: int = POINTS) -> LossDistribution:
+    """The privacy-loss distribution of all releases together; any number of points gives upper bounds."""
     counted = Counter(releases)
-    grid = _grid(counted, neighbours)
+    grid = _grid(counted, neighbours, points)
     parts = [_one(release, neighbours, grid).times(times) for release, times in counted.items()]
     parts.sort(key=lambda part: part.masses.degree())
     found = parts[0]
@@ -157,12 +166,12 @@ def composed(releases: Iterable[Release], neighbours: Neighbours) -> LossDistrib
     return found
 
 
-def _grid(counted: Mapping[Release, int], neighbours: Neighbours) -> Fraction:
-    """Such that the losses of all releases together need some ten thousand points."""
+def _grid(counted: Mapping[Release, int], neighbours: Neighbours, points: int) -> Fraction:
+    """Such that the losses of all releases together need about so many points."""
     sizes = [(_size(release), times * neighbours.cells) for release, times in counted.items()]
     squares = sum(size * size * times for size, times in sizes)
     reach = min(sum(size * times for size, times in sizes), squares / 2 + 16 * math.sqrt(squares))
-    return Fraction(1, max(1, math.ceil(POINTS / (2 * reach))))
+    return Fraction(1, max(1, math.ceil(points / (2 * reach))))
 
 
 def _size(release: Release) -> float:
@@ -200,7 +209,7 @@ def _stated(loss: EpsilonDelta, grid: Fraction) -> LossDistribution:
     P(epsilon) = (1 - delta) e^epsilon/(1 + e^epsilon), P(-epsilon) = (1 - delta)/(1 + e^epsilon) (KOV section 3).
     """
     masses: dict[int, int] = {}
-    with ctx.workprec(PRECISION):
+    with flint.ctx.workprec(PRECISION):
         e, rest = ball_of(loss.epsilon).exp(), ball_of((1 - loss.delta) * UNITS)
         for sign, share in ((1, e / (1 + e)), (-1, 1 / (1 + e))):
             at = math.floor(sign * loss.epsilon / grid)
@@ -212,7 +221,7 @@ def _drawn(noise: DrawnNoise, grid: Fraction) -> LossDistribution:
     """Noise for counts that differ by one, the larger of both directions: a cell may gain the record or lose it."""
     total = sum(noise.weights)
     ways: list[tuple[dict[int, int], int]] = []
-    with ctx.workprec(PRECISION):
+    with flint.ctx.workprec(PRECISION):
         for here, there in (
             ((*noise.weights, 0), (0, *noise.weights)),
             ((0, *noise.weights), (*noise.weights, 0)),
@@ -232,7 +241,7 @@ def _drawn(noise: DrawnNoise, grid: Fraction) -> LossDistribution:
     return _listed(grid, either, max(up_infinite, down_infinite))
 
 
-def _divide(masses: dict[int, int], units: int, at: int, ratio: arb, grid: Fraction) -> None:
+def _divide(masses: dict[int, int], units: int, at: int, ratio: flint.arb, grid: Fraction) -> None:
     """Divide the mass of a loss l over the points at and at + 1; ratio is e^-(l - at grid).
 
     P keeps its mass and P' too: the upper part is (1 - ratio)/(1 - e^-grid). If l is below the point, all of it is
@@ -248,7 +257,7 @@ def _divide(masses: dict[int, int], units: int, at: int, ratio: arb, grid: Fract
     masses[at] = masses.get(at, 0) + units - upper
 
 
-def _above(ball: arb) -> int:
+def _above(ball: flint.arb) -> int:
     """A whole number that is at least what the ball encloses."""
     return int(ball.upper().ceil().unique_fmpz())
 
@@ -268,7 +277,7 @@ def _cut(grid: Fraction, first: int, masses: list[int], infinite: int) -> LossDi
         beyond, high = beyond + masses[high - 1], high - 1
     kept = masses[low:high]
     kept[0] += moved
-    return LossDistribution(grid, first + low, fmpz_poly(kept), infinite + beyond)
+    return LossDistribution(grid, first + low, flint.fmpz_poly(kept), infinite + beyond)
 
 
 def _positive(amount: Fraction, name: str) -> Fraction:

@@ -11,11 +11,17 @@ sum is a sum of whole vectors). So a vector within the parent's limits can alway
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, vstack
+
+from discreet.lazy import lazily
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = lazily("scipy.sparse")
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
@@ -61,7 +67,7 @@ def divided(near: Floats, p: Integers, b: Integers, parent: Integers | None) -> 
         columns.append(column + c * groups)
     r, q = np.concatenate(rows), np.concatenate(columns)
     one = np.ones(len(r))
-    sets = coo_array(
+    sets = sparse.coo_array(
         (np.concatenate([one, one, -one]), (np.tile(r, 3), np.concatenate([q, q + size, q + 2 * size]))),
         shape=(n * len(inside), 3 * size),
     ).tocsr()
@@ -71,7 +77,7 @@ def divided(near: Floats, p: Integers, b: Integers, parent: Integers | None) -> 
     equal, value = None, None
     if parent is not None:
         at = np.arange(size)
-        equal = coo_array(
+        equal = sparse.coo_array(
             (
                 np.concatenate([np.ones(2 * size), -np.ones(size)]),
                 (np.tile(at % groups, 3), np.concatenate([at, at + size, at + 2 * size])),
@@ -83,7 +89,7 @@ def divided(near: Floats, p: Integers, b: Integers, parent: Integers | None) -> 
 
     solved = linprog(
         cost,
-        A_ub=vstack([from_above[0], -sets]),
+        A_ub=sparse.vstack([from_above[0], -sets]),
         b_ub=np.concatenate([from_above[1], -low]),
         A_eq=equal,
         b_eq=value,

@@ -23,9 +23,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.lazy import njit
 from discreet.maths.tree.matrices import multiply, product, total_of
 
 Floats = NDArray[np.floating[Any]]
@@ -181,7 +181,10 @@ def apply_sums(blocks: Any, sums: Any, widths: Any, x: Any, out: Any, work: Any)
     d, width = x.shape
     full = widths.size - 1
     below, spread = work[0], work[1]
-    below[sums[full, 4] * d :] = x.reshape(d * width)
+    start = sums[full, 4] * d
+    for i in range(d):
+        for j in range(width):
+            below[start + i * width + j] = x[i, j]
     for subset in range(full - 1, -1, -1):
         above, before, size, after, start = sums[subset]
         _add_along(below, sums[above, 4] * d, d * before, size, after, start * d)

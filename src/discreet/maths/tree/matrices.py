@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from discreet.lazy import njit
 
 Floats = NDArray[np.floating[Any]]
 
@@ -101,6 +102,14 @@ def _multiply_all(left: Any, right: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _copy(given: Any, out: Any) -> None:
+    """Copy a matrix; assigning it to a slice compiles the texts of all errors, for seconds."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = given[i, j]
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def invert(a: Any) -> None:
     """Replace a positive definite matrix by its inverse: Gauss and Jordan, four pivots P at a time.
 
@@ -112,11 +121,11 @@ def invert(a: Any) -> None:
     for first in range(0, n, AT_ONCE):
         size = min(AT_ONCE, n - first)
         small = pivots[:size, :size]
-        small[:, :] = a[first : first + size, first : first + size]
+        _copy(a[first : first + size, first : first + size], small)
         _invert_small(small)
         rows[size:] = 0.0
         multiply(small, a[first : first + size], rows[:size])
-        rows[:size, first : first + size] = small
+        _copy(small, rows[:size, first : first + size])
         r, s, u, v = rows[0], rows[1], rows[2], rows[3]
         for i in range(n):
             if first <= i < first + size:
@@ -132,7 +141,7 @@ def invert(a: Any) -> None:
             row[first : first + size] = 0.0
             for j in range(n):
                 row[j] = row[j] - b * r[j] - c * s[j] - d * u[j] - e * v[j]
-        a[first : first + size] = rows[:size]
+        _copy(rows[:size], a[first : first + size])
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -166,20 +175,28 @@ def _eliminate_all(left: Any, right: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _largest_below(a: Any, p: Any) -> Any:
+    """The row from p on with the largest number in column p."""
+    best = p
+    for i in range(p + 1, a.shape[0]):
+        if abs(a[i, p]) > abs(a[best, p]):
+            best = i
+    return best
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _eliminate(a: Any, b: Any) -> bool:
     """Replace b by a^-1 b; false if a is singular."""
     n, m = b.shape
     for p in range(n):
-        best = p + np.argmax(np.abs(a[p:, p]))
+        best = _largest_below(a, p)
         if not abs(a[best, p]) > 0.0:
             return False
-        for both in (a, b):
-            row = both[p].copy()
-            both[p] = both[best]
-            both[best] = row
-        pivot = a[p, p]
-        a[p] /= pivot
-        b[p] /= pivot
+        pivot = a[best, p]
+        for j in range(n):
+            a[best, j], a[p, j] = a[p, j], a[best, j] / pivot
+        for j in range(m):
+            b[best, j], b[p, j] = b[p, j], b[best, j] / pivot
         for i in range(n):
             factor = a[i, p]
             if i != p:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from discreet.lazy import njit
 from discreet.maths.tree import matrices
 from discreet.maths.tree.least_squares import inverse, symmetric
 from discreet.maths.tree.marginals import Basis, Blocks, applied, apply_sums, by_sums
@@ -282,11 +282,13 @@ def _support_steps(
 def _meet_parent(x: Any, parent: Any, missing: Any) -> None:
     """Move all children by the same vector so that they sum to the parent."""
     n, k = x.shape
-    missing[:] = parent
+    for j in range(k):
+        missing[j] = parent[j]
     for c in range(n):
         for j in range(k):
             missing[j] -= x[c, j]
-    missing /= n
+    for j in range(k):
+        missing[j] /= n
     for c in range(n):
         for j in range(k):
             x[c, j] += missing[j]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from discreet.lazy import njit
 from discreet.maths.tree.matrices import total_of
 
 EXACT = 1e-9  # of the equations for the two shifts

@@ -7,7 +7,8 @@ the same sums that minimise
 
 with every one of these rounded down or up. Cells' sums over children are one partition, groups and totals of a child
 nested ones: two laminar families, so that the problem is a flow and its optimum is whole. It is found by successive
-shortest paths from all cells rounded down (Ahuja, Magnanti and Orlin 1993); x itself shows that a flow
+shortest paths (Ahuja, Magnanti and Orlin 1993): the largest fractions of every cell are rounded up, which is the
+optimum without the sums of children, and units that a child has too many of are sent on; x itself shows that a flow
 exists.
 """
 
@@ -16,8 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from discreet.lazy import njit
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
@@ -175,18 +177,21 @@ def _unit_cost(present: Any, low: Any, high: Any, part: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:
-    """Round down, then send one unit after the other along a shortest path; false where one finds no way."""
+    """Round the largest fractions up, then send units on along shortest paths; false where one finds no way."""
     n, k = x.shape
     whole = np.floor(x + WHOLE).astype(np.int64)
     entries = _entries(x, whole, group, groups)
     sums = _nested_sums(x, whole, group, groups)
     row, column, _, used = entries[:4]
-    supply = parent - whole.sum(axis=0)
     sink = k + n * groups + n  # nodes: cells 0..k-1, then groups of children, then children, then the sink
     potential = np.zeros(sink + 1)
     potential[k : k + n * groups] = -1.0
     potential[k + n * groups : sink] = -1.0 - URGENT
     potential[sink] = -1.0 - 2 * URGENT
+    supply, complete = _cells_rounded(parent - whole.sum(axis=0), entries, n * groups, potential)
+    if not complete:
+        return whole, False
+    _fill_floors(supply, groups, sums)
     heap = np.empty(4 * row.size + 4 * sink + 8), np.empty(4 * row.size + 4 * sink + 8, np.int64)
     distance = np.full(sink + 1, np.inf)
     path = (
@@ -195,8 +200,9 @@ def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:
     )  # node before, entry that leads here or -1
     done, touched = np.zeros(sink + 1, np.bool_), np.empty(sink + 1, np.int64)
     search = distance, path[0], path[1], done, touched
-    for source in range(k):
-        for _ in range(supply[source]):
+    for i in range(n * groups):
+        source = k + i
+        for _ in range(supply[i]):
             number = _shortest_path(source, (n, k, groups), entries, sums, potential, heap, search)
             if not done[sink]:
                 return whole, False
@@ -212,6 +218,40 @@ def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:
         if used[e]:
             whole[row[e] // groups, column[e]] += 1
     return whole, True
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _cells_rounded(wanted: Any, entries: Any, rows: Any, potential: Any) -> Any:
+    """Round so many entries of each cell up, the largest fractions; the units in each group of a child.
+
+    The potential of a cell makes the entries that are rounded up cost nothing or less, and the others nothing or more.
+    """
+    row, _, fraction, used, by_cell, cell_entries = entries[:6]
+    supply = np.zeros(rows, np.int64)
+    for j in range(wanted.size):
+        mine = cell_entries[by_cell[j] : by_cell[j + 1]]
+        if wanted[j] < 0 or wanted[j] > mine.size:
+            return supply, False
+        if wanted[j] == 0:
+            continue
+        order = np.argsort(-fraction[mine], kind="mergesort")
+        for e in mine[order[: wanted[j]]]:
+            used[e] = True
+            supply[row[e]] += 1
+        potential[j] = 2.0 * fraction[mine[order[wanted[j] - 1]]] - 2.0
+    return supply, True
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _fill_floors(supply: Any, groups: Any, sums: Any) -> None:
+    """Send the units of sums below their floors straight on: nothing is shorter."""
+    present, _, low = sums[:3]
+    for i in range(supply.size):
+        child = supply.size + i // groups
+        straight = max(min(supply[i], low[i] - present[i], low[child] - present[child]), 0)
+        present[i] += straight
+        present[child] += straight
+        supply[i] -= straight
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -1,18 +1,20 @@
-"""The shares of a budget that make weighted variances of least squares estimates smallest.
+"""The shares of a budget that make weighted variances of least squares estimates smallest, on the tree as it is.
 
-In a tree where an area of level l has b_l children the covariances of ``least_squares`` need one matrix per level: up
-C = b_l C_child, C_up = (I + C K)^-1 C, and down V_child = C_child + (V - C) / b_l^2. The precision
-K_l = sum_q s_lq B_q is linear in the shares s, so that
+Nodes whose trees below have the same form have the same covariances up (``least_squares``): C = sum_c C_up_c over the
+children and C_up = (C^-1 + K)^-1, with the precision K = sum_lq s_lq B_q of the queries q of all levels l that the node
+represents. The pass down is linear in the parent's V: V_c = C_up_c + G_c (V - C) G_c', so that the weighted variances
+of a node and of everything below it are tr(T V) + k with
 
-    f(s) = sum over targets of weight * mean variance
+    T = H + C^-1 Y C^-1,  Y = sum_c C_up_c T_c C_up_c,  k = sum_c (k_c + tr(T_c C_up_c)) - tr(C^-1 Y),
 
-is convex and homogeneous of degree -1 (A-optimal design). Each step multiplies a share by the root of its derivative,
+H the node's own weights. So f(s) needs one pass over the forms, and its derivatives one pass back. f is convex and
+homogeneous of degree -1 (A-optimal design). Each first step multiplies a share by the root of its derivative,
 
     s_i <- s_i g_i^(1/2) / sum_j s_j g_j^(1/2),  g = -df/ds,
 
-which never increases f (Yu 2010, "Monotonic convergence of a general algorithm for computing optimal designs"), and
-f - min f <= max g - f proves how near the optimum is. Derivatives are exact to rounding, by a complex step (Squire and
-Trapp 1998).
+which never increases f (Yu 2010, "Monotonic convergence of a general algorithm for computing optimal designs");
+sequential quadratic programming (Kraft 1988) takes the last ones. f - min f <= max g - f proves how near the optimum
+is.
 """
 
 from __future__ import annotations
@@ -20,18 +22,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
 
 from discreet.maths.tree.marginals import Basis, Blocks, Marginal, precision
 
 Floats = NDArray[np.floating[Any]]
+Integers = NDArray[np.int64]
 
-STEP = 1e-30  # of the complex derivative
-GAP = 0.01  # the proven relative distance to the optimum that ends the search
-MOST_STEPS = 2000
+ROUGH = 0.02  # the proven relative distance to the optimum that ends the first steps
+MOST_STEPS = 500
+MOST_LAST_STEPS = 200
+EXACT = 1e7  # precision of a total that is known, where a whole budget has 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +48,26 @@ class Optimum:
     shares: Floats  # (level, query), sum 1
     value: float
     gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """The forms of all nodes of a tree, children before parents, the root last; equal trees below are one form."""
+
+    below: csr_array  # (form, form) -> how many children of a form have which form
+    levels: NDArray[np.bool_]  # (form, level) -> whether its nodes represent an area of the level
+    exact: NDArray[np.bool_]  # form -> whether its total is known
+    areas: NDArray[np.int64] | Floats  # level -> how many areas it has
+
+    @cached_property
+    def heights(self) -> list[Integers]:
+        """The forms of leaves, of parents of leaves, and so on."""
+        count = self.below.shape[0]
+        height = np.zeros(count, dtype=np.int64)
+        for form in range(count):
+            children = self.below.indices[self.below.indptr[form] : self.below.indptr[form + 1]]
+            height[form] = 0 if not len(children) else height[children].max() + 1
+        return [np.flatnonzero(height == at) for at in range(int(height.max()) + 1)]
 
 
 def mean_variance(basis: Basis, marginal: Marginal) -> Blocks:
@@ -59,77 +86,132 @@ def mean_variance(basis: Basis, marginal: Marginal) -> Blocks:
 
 
 def optimal_shares(
-    basis: Basis,
-    queries: Sequence[Marginal],
-    branching: Sequence[float],
-    targets: Sequence[Blocks],
-    least: Floats,
+    basis: Basis, queries: Sequence[Marginal], forms: Forms, targets: Sequence[Blocks], least: Floats
 ) -> Optimum:
-    """The best shares of all queries at all levels; ``targets`` has the weighted H of each level, from the root down.
+    """The best shares of all queries at all levels; ``targets`` has the weighted H of each level's mean variance.
 
-    Shares stay near or above ``least`` (level, query), which must determine every cell of the last level. Values are
+    Shares stay at or above ``least`` (level, query), which must determine every cell of the last level. Values are
     for a budget in which a query with share s has noise of variance 1 / s.
     """
-    parts = np.stack([precision(basis, [query], [1.0]) for query in queries])  # B_q
-    levels = len(branching) + 1
-    shares = np.full((levels, len(queries)), 1 / (levels * len(queries)))
+    problem = _Problem(basis, queries, forms, targets)
+    shape = (forms.levels.shape[1], len(queries))
+    shares = np.full(shape, 1 / (shape[0] * shape[1]))
     value, gap = np.inf, np.inf
     for _ in range(MOST_STEPS):
-        value, slope = _slopes(shares, parts, branching, targets)
+        value, slope = problem.value_and_slope(shares)
         gap = float(slope.max()) / value - 1
-        if gap <= GAP:
+        if gap <= ROUGH:
             break
         shares = shares * np.sqrt(np.maximum(slope, 0.0))
         shares = np.maximum(shares / shares.sum(), least)
         shares /= shares.sum()
-    return Optimum(shares, value, gap)
+    return _polished(problem, Optimum(shares, value, gap), least)
+
+
+def _polished(problem: _Problem, rough: Optimum, least: Floats) -> Optimum:
+    """The last steps, which the first ones would take thousands for."""
+    start = rough.value
+
+    def scaled(flat: Floats) -> tuple[float, Floats]:
+        shares = np.maximum(flat, 0.0).reshape(rough.shares.shape)
+        value, slope = problem.value_and_slope(shares)
+        return value / start, -slope.reshape(-1) / start
+
+    bounds = [(float(low), 1.0) for low in np.maximum(least, 0.0).reshape(-1)]
+    total = {"type": "eq", "fun": lambda flat: flat.sum() - 1, "jac": np.ones_like}
+    found = minimize(
+        scaled, rough.shares.reshape(-1), jac=True, method="SLSQP", bounds=bounds, constraints=[total],
+        options={"maxiter": MOST_LAST_STEPS, "ftol": 1e-12},
+    )  # fmt: skip
+    shares = np.maximum(found.x, 0.0).reshape(rough.shares.shape)
+    shares = shares / shares.sum()
+    value, slope = problem.value_and_slope(shares)
+    gap = float(slope.max()) / value - 1
+    return Optimum(shares, value, gap) if np.isfinite(value) and value <= rough.value else rough
 
 
 def weighted_variance(
-    basis: Basis,
-    queries: Sequence[Marginal],
-    branching: Sequence[float],
-    targets: Sequence[Blocks],
-    shares: Floats,
+    basis: Basis, queries: Sequence[Marginal], forms: Forms, targets: Sequence[Blocks], shares: Floats
 ) -> float:
     """The value f of given shares."""
-    parts = np.stack([precision(basis, [query], [1.0]) for query in queries])
-    own = np.einsum("lq,qsab->lsab", shares, parts)[None]
-    return float(_value(own, branching, targets)[0].real)
+    return _Problem(basis, queries, forms, targets).value_and_slope(shares)[0]
 
 
-def _slopes(
-    shares: Floats, parts: Floats, branching: Sequence[float], targets: Sequence[Blocks]
-) -> tuple[float, Floats]:
-    own = np.einsum("lq,qsab->lsab", shares, parts)
-    levels, count = shares.shape
-    slope = np.empty((levels, count))
-    value = 0.0
-    for level in range(levels):  # one batch for each level: all its queries at once
-        batch = np.repeat(own[None].astype(np.complex128), count, axis=0)
-        batch[:, level] += 1j * STEP * parts
-        found = _value(batch, branching, targets)
-        value, slope[level] = float(found[0].real), -found.imag / STEP
-    return value, slope
+class _Problem:
+    """f and its derivatives for one tree; arrays are (form, subset, d, d)."""
+
+    def __init__(
+        self, basis: Basis, queries: Sequence[Marginal], forms: Forms, targets: Sequence[Blocks]
+    ) -> None:
+        self._forms = forms
+        self._parts = np.stack([precision(basis, [query], [1.0]) for query in queries])  # B_q
+        self._shape = self._parts.shape[1:]
+        weights = forms.levels / forms.areas
+        self._own = np.einsum("fl,lsab->fsab", weights, np.stack(list(targets)))  # H
+        total = Marginal(np.zeros(basis.d, dtype=np.int32), 0)
+        self._exact = forms.exact[:, None, None, None] * precision(basis, [total], [EXACT])
+
+    def _summed(self, rows: Integers, values: Floats) -> Floats:
+        """Sum over the children of some forms."""
+        flat = values.reshape(len(values), -1)
+        return np.asarray(self._forms.below[rows] @ flat).reshape(len(rows), *values.shape[1:])
+
+    def _spread(self, rows: Integers, values: Floats) -> Floats:
+        """What each form receives from the parents that it is a child of."""
+        flat = values.reshape(len(values), -1)
+        return np.asarray(self._forms.below[rows].T @ flat).reshape(-1, *values.shape[1:])
+
+    def value_and_slope(self, shares: Floats) -> tuple[float, Floats]:
+        """F, and minus its derivative by every share."""
+        by_level = np.einsum("lq,qsab->lsab", shares, self._parts)
+        k_own = np.einsum("fl,lsab->fsab", self._forms.levels.astype(np.float64), by_level) + self._exact
+        count = len(k_own)
+        up, t = np.empty_like(k_own), self._own.copy()
+        inverse, y = np.zeros_like(k_own), np.zeros_like(k_own)
+        value = np.zeros(count)
+        for height, rows in enumerate(self._forms.heights):
+            if height:
+                inverse[rows] = np.linalg.inv(self._summed(rows, up))
+                y[rows] = self._summed(rows, up @ t @ up)
+                t[rows] += inverse[rows] @ y[rows] @ inverse[rows]
+                value[rows] = self._summed(rows, value[:, None])[:, 0] - _traces(inverse[rows], y[rows])
+            up[rows] = np.linalg.inv(inverse[rows] + k_own[rows])
+            value[rows] += _traces(t[rows], up[rows])
+        return float(value[-1]), self._slope(up, t, inverse, y)
+
+    def _slope(self, up: Floats, t: Floats, inverse: Floats, y: Floats) -> Floats:
+        """The pass back: how f changes with C_up, T and k of every form, from the root down."""
+        count = len(up)
+        times, of_t, of_up = np.zeros(count), np.zeros_like(up), np.zeros_like(up)
+        times[-1] = 1.0
+        of_own = np.zeros_like(up)
+        for height in range(len(self._forms.heights) - 1, -1, -1):
+            rows = self._forms.heights[height]
+            k = times[rows, None, None, None]
+            of_t[rows] += k * up[rows]
+            of_up[rows] += k * t[rows]
+            of_own[rows] = -up[rows] @ of_up[rows] @ up[rows]
+            if not height:
+                continue
+            inner, sums = inverse[rows], y[rows]
+            of_y = inner @ of_t[rows] @ inner - k * inner
+            crossed = sums @ inner @ of_t[rows]
+            of_inverse = crossed + np.swapaxes(crossed, -1, -2) - k * sums + of_own[rows]
+            of_sum = -inner @ of_inverse @ inner
+            times += self._spread(rows, times[rows][:, None])[:, 0]
+            received = self._spread(rows, of_y)
+            of_t += up @ received @ up
+            crossed = t @ up @ received
+            of_up += crossed + np.swapaxes(crossed, -1, -2) + self._spread(rows, of_sum)
+        by_level = np.einsum("fl,fsab->lsab", self._forms.levels.astype(np.float64), of_own)
+        found: Floats = -np.einsum("lsab,qsab->lq", by_level, self._parts)
+        return found
 
 
-def _value(
-    own: NDArray[np.complex128] | Floats, branching: Sequence[float], targets: Sequence[Blocks]
-) -> NDArray[np.complex128]:
-    """F for each precision in a batch, (batch, level, subset, d, d)."""
-    levels = own.shape[1]
-    up = [np.linalg.inv(own[:, -1])]
-    for level in range(levels - 2, -1, -1):
-        below = branching[level] * up[0]
-        unit = np.eye(own.shape[-1])
-        up.insert(0, np.linalg.solve(unit + below @ own[:, level], below))
-    final = up[0]
-    found = np.einsum("sab,nsab->n", targets[0], final)
-    for level in range(1, levels):
-        b = branching[level - 1]
-        final = up[level] + (final - b * up[level]) / b**2
-        found = found + np.einsum("sab,nsab->n", targets[level], final)
-    return np.asarray(found, dtype=np.complex128)
+def _traces(first: Floats, second: Floats) -> Floats:
+    """The trace of each product of symmetric blocks, summed over subsets."""
+    found: Floats = np.einsum("fsab,fsab->f", first, second)
+    return found
 
 
 def exact_shares(shares: Floats, parts: int, needed: NDArray[np.bool_]) -> list[list[Fraction]]:

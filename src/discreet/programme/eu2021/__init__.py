@@ -16,20 +16,23 @@ from importlib.resources import files
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.programme.attributes import Attribute, attribute
 from discreet.programme.codelist import Code, Codelist
+from discreet.programme.definitions import text_in
+from discreet.text.phrase import Phrase, others_of, phrase, translated
 
 NAME = "eu-census-2021"
 GEOGRAPHY = "GEO"  # its codelist is the office's own
 WORKPLACE = "LPW"  # its codelist follows from the geography: see lpw_rows
 NUTS2 = 2
+OWN = "en"  # the language of its texts, which have translations
 
 Cut = int | tuple[str, ...]
 _COUNTED = {  # unit and base -> who is counted, for titles
-    ("persons", ""): "Persons",
-    ("households", ""): "Private households",
-    ("families", ""): "Families",
-    ("dwellings", ""): "Living quarters",
-    ("dwellings", 'TLQ == "1"'): "Conventional dwellings",
-    ("dwellings", 'TLQ == "1" and OCS == "1"'): "Occupied conventional dwellings",
+    ("persons", ""): phrase("Persons"),
+    ("households", ""): phrase("Private households"),
+    ("families", ""): phrase("Families"),
+    ("dwellings", ""): phrase("Living quarters"),
+    ("dwellings", 'TLQ == "1"'): phrase("Conventional dwellings"),
+    ("dwellings", 'TLQ == "1" and OCS == "1"'): phrase("Occupied conventional dwellings"),
 }
 
 
@@ -45,7 +48,7 @@ class StandardTable:
     alternatives: tuple[tuple[str, ...], ...] = ()
 
     @property
-    def counted(self) -> str:
+    def counted(self) -> Phrase:
         """Who is counted, as text."""
         return _COUNTED[self.unit, self.base]
 
@@ -101,31 +104,59 @@ def attribute_of(variable: str) -> Attribute:
     return _all_attributes()[_known(variable)]
 
 
-def label(variable: str) -> str:
-    """What readers see instead of the name of a variable."""
-    return _all_labels()[_known(variable)]
+@dataclass(frozen=True)
+class VariableTexts:
+    """What readers see of a variable instead of its name; with translations."""
+
+    label: str
+    topic: str
+    description: str
 
 
-def breakdown_labels(variable: str) -> Mapping[str, str]:
+NO_TEXTS = VariableTexts("", "", "")
+
+
+def texts(variable: str, own: str = OWN) -> VariableTexts:
+    """The texts of a variable, in the language ``own`` if they have it."""
+    row = _all_labels()[_known(variable)]
+    label, topic, description = (
+        own_first(text_in(row, kind), own) for kind in ("label", "topic", "description")
+    )
+    return VariableTexts(label, topic, description)
+
+
+def breakdown_labels(variable: str, own: str = OWN) -> Mapping[str, str]:
     """What distinguishes each breakdown of a variable from the others; a single one has no label."""
     names = {name: f"{variable}.{name}" for name in breakdowns(variable) if name != variable}
-    return {name: _all_labels()[full_name] for name, full_name in names.items()}
+    return {
+        name: own_first(text_in(_all_labels()[full_name], "label"), own) for name, full_name in names.items()
+    }
 
 
-def codelist_rows(variable: str) -> list[Code]:
+def own_first(text: str, own: str) -> str:
+    """A built-in text as one of the language ``own``, if it has it: then English is a translation."""
+    others = others_of(text)
+    if own == OWN or own not in others:
+        return text
+    rest = {tag: other for tag, other in others.items() if tag != own}
+    return translated(others[own], {**rest, OWN: str(text)})
+
+
+def codelist_rows(variable: str, own: str = OWN) -> list[Code]:
     """The codes of a variable; the geography has none here, and the place of work only its five groups."""
     if _known(variable) == GEOGRAPHY:
         raise mistake(
             NAME, GEOGRAPHY, "no codelist", "declare the codelist of your regions under [variables.GEO]"
         )
     return [
-        Code(row["code"], row["parent"], row["label"]) for row in _csv("codelists", f"{variable.lower()}.csv")
+        Code(row["code"], row["parent"], own_first(text_in(row, "label"), own))
+        for row in _csv("codelists", f"{variable.lower()}.csv")
     ]
 
 
-def lpw_rows(geo: Codelist) -> list[Code]:
+def lpw_rows(geo: Codelist, own: str = OWN) -> list[Code]:
     """The place of work in one country: code 1 is refined by the NUTS 1 and NUTS 2 regions of ``geo``."""
-    inside, *others = codelist_rows(WORKPLACE)
+    inside, *others = codelist_rows(WORKPLACE, own)
     regions = [
         Code(
             f"1.{geo.codes[index]}",
@@ -135,7 +166,8 @@ def lpw_rows(geo: Codelist) -> list[Code]:
         for index in range(len(geo.codes))
         if geo.depths[index] <= NUTS2
     ]
-    return [inside, *regions, Code("1.y", inside.code, "Region of the place of work unknown"), *others]
+    unknown = translated("Region of the place of work unknown", {"de": "Region des Arbeitsorts unbekannt"})
+    return [inside, *regions, Code("1.y", inside.code, own_first(unknown, own)), *others]
 
 
 def _csv(*path: str) -> Iterator[dict[str, str]]:
@@ -175,8 +207,8 @@ def _all_attributes() -> Mapping[str, Attribute]:
 
 
 @cache
-def _all_labels() -> Mapping[str, str]:
-    return {row["name"]: row["label"] for row in _csv("labels.csv")}
+def _all_labels() -> Mapping[str, Mapping[str, str]]:
+    return {row["name"]: row for row in _csv("labels.csv")}
 
 
 def _known(variable: str) -> str:

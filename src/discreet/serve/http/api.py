@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Depends, Request
 from fastapi import Query as Parameter
 from fastapi.responses import Response
@@ -16,14 +18,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from discreet.formats.columns import Texts
 from discreet.formats.publication import additivity, promise
 from discreet.programme.codelist import Breakdown
+from discreet.programme.definitions import Definition, Definitions
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, Balance, NoiseRange, Preview
 from discreet.serve.catalogue import Catalogue, ServedVariable
+from discreet.serve.comparison import Comparison, Ranges, compared_ranges, level_of_each
 from discreet.serve.dataset import label_of
 from discreet.serve.http.downloads import TABLES, File, Format, media_type, require_form, written
-from discreet.serve.http.layout import Layout, Percent
+from discreet.serve.http.layout import Compare, Layout, Percent
 from discreet.serve.http.problems import HttpProblem, Refused, areas_json, invalid_problem, refusal_members
-from discreet.serve.http.respond import PRIVATE, SHARED, send, send_json, send_translated
+from discreet.serve.http.respond import PRIVATE, SHARED, send, send_translated
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import Query, from_json, to_json
@@ -48,6 +52,13 @@ def _writable(value: dict[str, Any]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise ValueError(phrase("cannot be written as JSON")) from None
     return value
+
+
+def _not_share(kind: Comparison) -> Comparison:
+    """Reject what percentages are for."""
+    if kind is Comparison.SHARE:
+        raise ValueError(phrase("is written as percent"))
+    return kind
 
 
 Text = Annotated[str, AfterValidator(_sound)]
@@ -80,13 +91,27 @@ class QueryBody(BaseModel):
         return from_json(self.model_dump(exclude_defaults=True))
 
 
+Computed = Annotated[Comparison, AfterValidator(_not_share)]
+Cells = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=1_000)]
+
+
+class ComparedBody(BaseModel):
+    """What cells are compared with: a cell for each, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Comparison
+    cells: Cells = Field(alias="with")
+
+
 class RangesBody(BaseModel):
-    """Cells of an answer, by position, whose noise ranges are requested."""
+    """Cells of an answer, by position, whose noise ranges are requested; with others, those of their comparison."""
 
     model_config = ConfigDict(extra="forbid")
 
     query: QueryBody
-    cells: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, max_length=1_000)
+    cells: Cells
+    compared: ComparedBody | None = None
     level: float = Field(default=0.95, ge=0.5, le=0.9999)
 
 
@@ -101,6 +126,19 @@ class SaveBody(BaseModel):
     )
 
 
+class CompareBody(BaseModel):
+    """A category that every number is compared with, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Computed
+    variable: Name
+    code: Name
+
+
+Places = Annotated[list[Annotated[int, Field(ge=0)]] | None, Field(min_length=1, max_length=MOST_CODES)]
+
+
 class LayoutBody(BaseModel):
     """The layout of a CSV or XLSX file."""
 
@@ -109,15 +147,32 @@ class LayoutBody(BaseModel):
     columns: Annotated[list[Name], Field(max_length=50)] = []
     texts: Texts = Texts.BOTH
     percent: Percent | None = None
-    counts: bool = False
+    compare: CompareBody | None = None
+    counts: bool = Field(default=False, description="Whether counts are shown next to what is computed.")
+    ranges: bool = Field(
+        default=False, description="Whether the ranges of true values are next to the numbers."
+    )
+    lines: Places = Field(
+        default=None, description="The rows that are shown, in order, by position; none: all."
+    )
+    fields: Places = Field(default=None, description="The columns that are shown, likewise.")
 
     def layout(self) -> Layout:
         """The layout."""
-        return Layout(tuple(self.columns), self.texts, percent=self.percent, counts=self.counts)
+        return Layout(
+            tuple(self.columns),
+            self.texts,
+            percent=self.percent,
+            compare=None if self.compare is None else Compare(**vars(self.compare)),
+            counts=self.counts,
+            ranges=self.ranges,
+            lines=None if self.lines is None else tuple(self.lines),
+            fields=None if self.fields is None else tuple(self.fields),
+        )
 
 
 class JobBody(BaseModel):
-    """A large table to be made in the background."""
+    """A table as a file in a layout, made at once or in the background."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -150,6 +205,16 @@ NearestOf = Annotated[
     bool, Parameter(description="Whether a refusal lists tables that would pass; it takes longer.")
 ]
 TextsOf = Annotated[Texts, Parameter(description="CSV, XLSX: codes, labels or both.")]
+CompareOf = Annotated[
+    Computed | None, Parameter(description="CSV, XLSX: numbers compared with the category that base names.")
+]
+BaseOf = Annotated[str, Parameter(max_length=400, description="With compare: variable and code, SEX:1.")]
+RangesOf = Annotated[
+    bool,
+    Parameter(
+        description="With columns, and for JSON-stat, PX and SDMX-CSV: whether the ranges of true values are included."
+    ),
+]
 
 
 async def layout_of(
@@ -157,10 +222,15 @@ async def layout_of(
     texts: TextsOf = Texts.BOTH,
     percent: PercentOf = None,
     counts: CountsOf = False,
+    compare: CompareOf = None,
+    base: BaseOf = "",
+    ranges: RangesOf = False,
 ) -> Layout:
     """The layout in the parameters of a request."""
     names = tuple(name.strip() for name in columns.split(",") if name.strip())
-    return Layout(names, texts, percent=percent, counts=counts)
+    variable, _, code = base.partition(":")
+    compared = None if compare is None else Compare(compare, variable.strip(), code.strip())
+    return Layout(names, texts, percent=percent, counts=counts, compare=compared, ranges=ranges)
 
 
 LayoutOf = Annotated[Layout, Depends(layout_of)]
@@ -178,7 +248,8 @@ def breakdown(request: Request, service: ServiceOf, name: str) -> Response:
     found = service.catalogue.breakdown(name)
     if found is None:
         raise HttpProblem(404, phrase("There is no such breakdown; the catalogue lists them."))
-    return send_json(request, breakdown_json(found, service.catalogue.labels), cache=SHARED)
+    of = service.catalogue.variables[found.variable]
+    return send_translated(request, breakdown_json(found, of, service.catalogue.labels), cache=SHARED)
 
 
 @router.get("/variables/{name}")
@@ -187,7 +258,7 @@ def variable(request: Request, service: ServiceOf, name: str) -> Response:
     found = service.catalogue.variables.get(name)
     if found is None:
         raise HttpProblem(404, phrase("There is no such variable; the catalogue lists them."))
-    return send_json(request, _codelist_json(found, service.catalogue.labels), cache=SHARED)
+    return send_translated(request, _codelist_json(found, service.catalogue.labels), cache=SHARED)
 
 
 @router.post("/preview")
@@ -232,6 +303,14 @@ async def table_of_text(
 ) -> Response:
     """The same, with the question in the address."""
     return await table_response(request, service, caller, read_query(query), form, layout)
+
+
+@router.post("/files", responses=TABLES)
+async def table_file(request: Request, service: ServiceOf, caller: CallerOf, body: JobBody) -> Response:
+    """The table as a file in a layout that an address has no room for: the rows that are shown, comparisons."""
+    return await table_response(
+        request, service, caller, body.query.query(), body.format, body.layout.layout()
+    )
 
 
 @router.head("/table", include_in_schema=False)
@@ -329,6 +408,8 @@ def _variable_json(variable: ServedVariable, labels: Labels) -> dict[str, Any]:
     return {
         "name": variable.name,
         "label": labels.variable(variable.name),
+        "topic": labels.topics.get(variable.name, ""),
+        **_definition_json(labels.definition(variable.name)),
         "units": list(variable.units),
         "is_place": variable.is_place,
         "may_group": variable.may_group,
@@ -345,7 +426,16 @@ def _variable_json(variable: ServedVariable, labels: Labels) -> dict[str, Any]:
     }
 
 
-def breakdown_json(axis: Breakdown, labels: Labels) -> dict[str, Any]:
+def _definition_json(definition: Definition) -> dict[str, str]:
+    return {"description": definition.description, "source": definition.source}
+
+
+def _definitions_json(codes: Iterable[str], definitions: Definitions) -> dict[str, dict[str, str]]:
+    """The definitions of the codes that have one."""
+    return {code: _definition_json(definitions[code]) for code in codes if code in definitions}
+
+
+def breakdown_json(axis: Breakdown, variable: ServedVariable, labels: Labels) -> dict[str, Any]:
     """The codes of a breakdown in order, the total first."""
     parents = [axis.codes[node] if node >= 0 else "" for node in axis.parents.tolist()]
     return {
@@ -356,7 +446,23 @@ def breakdown_json(axis: Breakdown, labels: Labels) -> dict[str, Any]:
         "labels": list(axis.labels),
         "parents": parents,
         "depths": axis.depths.tolist(),
+        "levels": [labels.breakdowns.get(name, "") for name in axis.levels],
+        "first": _first(axis, variable),
+        "definitions": _definitions_json(axis.codes, axis.definitions),
     }
+
+
+def _first(axis: Breakdown, variable: ServedVariable) -> list[int]:
+    """Code -> the place of the coarsest breakdown of the variable that has it, as all finer ones do."""
+    every = list(variable.breakdowns.values())
+    first = [len(every) - 1] * len(axis)
+    for place in range(len(every) - 1, -1, -1):
+        known = every[place].position
+        first = [
+            place if at == min(place + 1, len(every) - 1) and code in known else at
+            for code, at in zip(axis.codes, first, strict=True)
+        ]
+    return first
 
 
 def _codelist_json(variable: ServedVariable, labels: Labels) -> dict[str, Any]:
@@ -368,7 +474,22 @@ def _codelist_json(variable: ServedVariable, labels: Labels) -> dict[str, Any]:
         "labels": list(tree.labels),
         "parents": parents,
         "depths": list(tree.depths),
+        "levels": _levels(variable, labels),
+        "definitions": _definitions_json(tree.codes, tree.definitions),
     }
+
+
+def _levels(variable: ServedVariable, labels: Labels) -> list[str]:
+    """The names of the codelist's levels, the first one first; empty where no breakdown ends at one level."""
+    tree = variable.codelist
+    depth_of = dict(zip(tree.codes, tree.depths, strict=True))
+    names = [""] * max(tree.depths, default=0)
+    for axis in variable.breakdowns.values():
+        finest = axis.depths == axis.depths.max()
+        depths = {depth_of.get(code, 0) for code, is_own in zip(axis.codes, finest, strict=True) if is_own}
+        if len(depths) == 1 and (depth := depths.pop()):
+            names[depth - 1] = labels.breakdowns.get(axis.full_name, "")
+    return names
 
 
 def preview_json(found: Preview) -> dict[str, Any]:
@@ -403,9 +524,12 @@ def _estimate_json(found: NoiseRange) -> dict[str, float]:
 
 def ranges_json(answer: Answer, asked: RangesBody) -> dict[str, Any]:
     """The noise ranges of cells; null where the cell is withheld or too little of the noise is public."""
-    if max(asked.cells) >= answer.size:
+    others = asked.compared.cells if asked.compared else asked.cells
+    if max(*asked.cells, *others) >= answer.size:
         message = phrase("The answer has {cells} cells, numbered from 0.", cells=answer.size)
         raise HttpProblem(400, message, kind="mistakes")
+    if asked.compared is not None:
+        return _compared_json(answer, asked, asked.compared)
     found = [(cell, answer.noise_range(cell, asked.level)) for cell in asked.cells]
     return {
         "level": asked.level,
@@ -417,3 +541,35 @@ def ranges_json(answer: Answer, asked: RangesBody) -> dict[str, Any]:
             for cell, one in found
         ],
     }
+
+
+def _compared_json(answer: Answer, asked: RangesBody, compared: ComparedBody) -> dict[str, Any]:
+    """Where comparisons of true counts are likely to be; a high is null where it has no limit."""
+    if len(compared.cells) != len(asked.cells):
+        message = phrase("compared: give one cell for each of the {cells} cells.", cells=len(asked.cells))
+        raise HttpProblem(400, message, kind="mistakes")
+    found = compared_ranges(
+        compared.kind,
+        _ranges_of(answer, asked.cells, asked.level),
+        _ranges_of(answer, compared.cells, asked.level),
+        np.array(asked.cells) == np.array(compared.cells),
+    )
+    return {
+        "level": asked.level,
+        "noise": answer.noise,
+        "ranges": [
+            {"cell": cell, "low": _known(low), "high": _known(high)}
+            for cell, low, high in zip(asked.cells, found.low.tolist(), found.high.tolist(), strict=True)
+        ],
+    }
+
+
+def _ranges_of(answer: Answer, cells: list[int], level: float) -> Ranges:
+    ranges = [answer.noise_range(cell, level_of_each(level)) for cell in cells]
+    ends = [(np.nan, np.nan) if one is None else (one.low, one.high) for one in ranges]
+    low, high = np.array(ends, dtype=np.float64).T
+    return Ranges(low, high)
+
+
+def _known(limit: float) -> float | None:
+    return limit if np.isfinite(limit) else None

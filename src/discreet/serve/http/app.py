@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from threading import Thread
@@ -14,7 +14,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
 
-from discreet.serve.http import admin, api, jobs, problems, pxweb, pxweb1, saved
+from discreet.serve.http import admin, api, jobs, problems, pxweb, pxweb1, saved, search
 from discreet.serve.http.limits import Rates, Settings, WorkerPool
 from discreet.serve.http.metrics import Metrics
 from discreet.serve.http.middleware import Admission, Errors, HeadersAndLog, errors, where_of
@@ -22,12 +22,15 @@ from discreet.serve.http.security import Authenticator
 from discreet.serve.http.service import Service
 from discreet.serve.open import TableBuilder
 from discreet.serve.page import routes as page
+from discreet.serve.page.routes import prepare_page
+from discreet.serve.page.scripts import vega_bundle
 from discreet.serve.sdmx import routes as sdmx
 
 GZIP_FROM, GZIP_LEVEL = 1_000, 4
 ROUTERS: tuple[APIRouter, ...] = (
     page.router,
     api.router,
+    search.router,
     saved.router,
     jobs.router,
     pxweb.router,
@@ -47,16 +50,25 @@ def routers_of(builder: TableBuilder) -> tuple[APIRouter, ...]:
 
 
 def create_app(
-    builder: TableBuilder, settings: Settings, routers: Sequence[APIRouter] | None = None
+    builder: TableBuilder,
+    settings: Settings,
+    routers: Sequence[APIRouter] | None = None,
+    *,
+    charts: bool = False,
 ) -> FastAPI:
-    """The application that serves a table builder, with all routers or with some."""
+    """The application that serves a table builder, with all routers or with some.
+
+    With ``charts`` the script that draws them and the files of the page are made after the start, so that the first
+    reader does not wait.
+    """
     pool, rates = WorkerPool(settings.limits), Rates(time.monotonic)
     worker = jobs.JobWorker(builder, settings.store, settings.limits)
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
         worker.start()
-        Thread(target=_prepare, args=(builder,), name="prepare", daemon=True).start()
+        work = [builder.prepare, *([prepare_page, vega_bundle] if charts else [])]
+        Thread(target=_prepare, args=(work,), name="prepare", daemon=True).start()
         yield
         worker.stop()
         pool.close()
@@ -80,12 +92,13 @@ def create_app(
     return app
 
 
-def _prepare(builder: TableBuilder) -> None:
+def _prepare(work: Iterable[Callable[[], object]]) -> None:
     """Do the work that would slow down the first questions, while the server already answers."""
-    try:
-        builder.prepare()
-    except Exception as error:  # the server answers without it, only later
-        errors.error("%s", where_of(error))
+    for do in work:
+        try:
+            do()
+        except Exception as error:  # the server answers without it, only later
+            errors.error("%s", where_of(error))
 
 
 def _surround(app: FastAPI, settings: Settings, rates: Rates, metrics: Metrics) -> None:

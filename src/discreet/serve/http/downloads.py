@@ -11,22 +11,26 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, BinaryIO, Concatenate, ParamSpec
 
-from discreet.formats.columns import CODES_AND_LABELS
+import numpy as np
+from numpy.typing import NDArray
+
 from discreet.formats.csv import harmless, write_csv, write_lines
-from discreet.formats.dataset import Dataset
+from discreet.formats.dataset import VALUE, Dataset, DatasetAxis
 from discreet.formats.parquet import write_parquet
 from discreet.formats.px import MEDIA_TYPE, write_px
 from discreet.formats.sdmx_data import write_csv_file
+from discreet.formats.sdmx_ids import BOUNDS
 from discreet.formats.xlsx import Cell
 from discreet.serve.answer import Answer
 from discreet.serve.cache import LruCache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.dataset import dataset_of
-from discreet.serve.http.json_stat import json_stat
-from discreet.serve.http.layout import NO_PERCENT, Layout, check, laid_out, long_form, with_ranges
+from discreet.serve.http.json_stat import CONTENTS, CONTENTS_LABEL, json_stat
+from discreet.serve.http.layout import HIGH, LEVEL, LOW, NO_PERCENT, Layout, check, laid_out, long_form
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.workbook import workbook
 from discreet.serve.query import Query
+from discreet.text.phrase import phrase, said
 
 
 class Format(StrEnum):
@@ -94,12 +98,16 @@ def written(answer: Answer, form: Format, catalogue: Catalogue, layout: Layout |
     layout = layout or Layout()
     require_form(answer.query, form, layout)
     makers: Mapping[Format, Callable[[], bytes]] = {
-        Format.JSON_STAT: lambda: json_stat(answer, catalogue),
+        Format.JSON_STAT: lambda: json_stat(answer, catalogue, _limits(answer, layout)),
         Format.CSV: lambda: _csv(answer, catalogue, layout),
         Format.XLSX: lambda: workbook(answer, catalogue, layout),
-        Format.PX: lambda: bytes_of(write_px, dataset_of(answer, catalogue), layout.columns),
+        Format.PX: lambda: _px(answer, catalogue, layout),
         Format.PARQUET: lambda: _parquet(answer, catalogue),
-        Format.SDMX_CSV: lambda: bytes_of(write_csv_file, dataset_of(answer, catalogue)),
+        Format.SDMX_CSV: lambda: bytes_of(
+            write_csv_file,
+            dataset_of(answer, catalogue),
+            dict(zip(BOUNDS, _limits(answer, layout).values(), strict=False)),
+        ),
     }
     media, ending = _MEDIA[form]
     return File(makers[form](), media, ending)
@@ -109,30 +117,61 @@ def require_form(query: Query, form: Format, layout: Layout) -> None:
     """Raise a problem where no answer to a question can have this form; call it before charging."""
     if form in LAID_OUT:
         check(query, layout)
-    elif layout.percent is not None:
+    elif layout.computed:
         raise HttpProblem(400, NO_PERCENT, kind="layout")
 
 
 def _csv(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     dataset = dataset_of(answer, catalogue)
-    if not layout.columns and not layout.title:
-        columns = long_form(dataset, layout, harmless)
-        columns = columns if layout.is_bare else with_ranges(columns, answer)
+    if not layout.columns and not layout.title and layout.lines is None:
+        columns = long_form(answer, dataset, layout, harmless)
         return bytes_of(write_csv, dataset, columns, layout.separator)
     title: list[list[Cell]] = [[dataset.title]] if layout.title else []
     lines = (
         [harmless(cell) if isinstance(cell, str) else cell for cell in line]
-        for line in chain(title, laid_out(dataset, layout))
+        for line in chain(title, laid_out(answer, dataset, layout))
     )
     file = io.BytesIO()
     write_lines(lines, file, layout.separator)
     return file.getvalue()
 
 
+def _limits(answer: Answer, layout: Layout) -> dict[str, NDArray[np.float64]]:
+    """Where the true counts are, by name; nothing where it was not requested or is not public."""
+    low, high = answer.intervals(LEVEL)
+    return {LOW: low, HIGH: high} if layout.ranges and not np.isnan(low).all() else {}
+
+
+def _px(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
+    """A PX file; ranges are codes of a variable of their own, since a cell of the format is one number."""
+    dataset = dataset_of(answer, catalogue)
+    limits = _limits(answer, layout)
+    if not limits:
+        return bytes_of(write_px, dataset, layout.columns)
+    names = {VALUE: phrase("published"), LOW: phrase("from (95%)"), HIGH: phrase("to (95%)")}
+    axis = DatasetAxis(
+        variable=CONTENTS,
+        name=said(CONTENTS_LABEL, answer.language),
+        label=said(CONTENTS_LABEL, answer.language),
+        codes=tuple(names),
+        labels=tuple(said(one, answer.language) for one in names.values()),
+        parents=("",) * len(names),
+    )
+    values = np.stack([dataset.values.astype(np.float64), *limits.values()], axis=-1).reshape(-1)
+    hidden = np.repeat(dataset.hidden, len(names)) | np.isnan(values)
+    whole = replace(
+        dataset,
+        axes=(*dataset.axes, axis),
+        values=np.where(hidden, 0, values).astype(np.int64),
+        withheld=hidden,
+    )
+    return bytes_of(write_px, whole, (*layout.columns, CONTENTS))
+
+
 def _parquet(answer: Answer, catalogue: Catalogue) -> bytes:
     dataset = dataset_of(answer, catalogue)
     noted = replace(dataset, facts={"notes": "\n".join(dataset.all_notes)})
-    return bytes_of(write_parquet, noted, with_ranges(CODES_AND_LABELS, answer))
+    return bytes_of(write_parquet, noted, long_form(answer, dataset, Layout()))
 
 
 P = ParamSpec("P")

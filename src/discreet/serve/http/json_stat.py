@@ -6,8 +6,11 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discreet.formats.dataset import NO_COLUMN, Dataset
-from discreet.formats.json_stat import dimension, head, write_json_stat
+from discreet.formats.json_stat import NO_NOTES, dimension, head, write_json_stat
 from discreet.programme.codelist import TOTAL
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer
@@ -21,10 +24,18 @@ CONTENTS = "ContentsCode"  # the dimension of what is counted, as PxWeb names it
 CONTENTS_LABEL = phrase("contents")
 
 
-def json_stat(answer: Answer, catalogue: Catalogue) -> bytes:
-    """An answer as a dataset; one without axes gets the dimension of what is counted, since readers need one."""
+def json_stat(
+    answer: Answer, catalogue: Catalogue, limits: Mapping[str, NDArray[np.float64]] | None = None
+) -> bytes:
+    """An answer as a dataset; one without axes gets the dimension of what is counted, since readers need one.
+
+    ``limits`` of the true counts are members of the extension, in the order of the values.
+    """
     dataset = dataset_of(answer, catalogue)
-    extra = answer_head(dataset, extension(answer))
+    found = {
+        name: [None if np.isnan(one) else int(one) for one in ends] for name, ends in (limits or {}).items()
+    }
+    extra = answer_head(dataset, {**extension(answer), **found})
     if not dataset.axes:
         add_contents(extra, answer.query, catalogue.labels, answer.language)
     return encoded(dataset, extra)
@@ -33,7 +44,9 @@ def json_stat(answer: Answer, catalogue: Catalogue) -> bytes:
 def answer_head(dataset: Dataset, extension: Mapping[str, Any]) -> dict[str, Any]:
     """All of an answer's dataset but its values."""
     dimensions = {
-        axis.variable: dimension_of(axis.label, axis.codes, axis.labels, axis.parents)
+        axis.variable: dimension_of(
+            axis.label, axis.codes, axis.labels, axis.parents, axis.notes, axis.code_notes
+        )
         for axis in dataset.axes
     }
     places = [axis.variable for axis in dataset.axes if axis.is_place]
@@ -83,10 +96,15 @@ def extension(answer: Answer) -> dict[str, Any]:
 
 
 def dimension_of(
-    label: str, codes: tuple[str, ...], labels: tuple[str, ...], parents: tuple[str, ...]
+    label: str,
+    codes: tuple[str, ...],
+    labels: tuple[str, ...],
+    parents: tuple[str, ...],
+    notes: tuple[str, ...] = (),
+    code_notes: Mapping[str, str] = NO_NOTES,
 ) -> dict[str, Any]:
-    """A dimension: codes by position, which clients look up by code; children; the elimination value."""
-    made = dimension(label, codes, labels, parents)
+    """A dimension: codes by position, which clients look up by code; children; notes; the elimination value."""
+    made = dimension(label, codes, labels, parents, notes, code_notes)
     made["category"]["index"] = {code: place for place, code in enumerate(codes)}
     extra: dict[str, Any] = {
         "elimination": True,
@@ -110,7 +128,7 @@ def add_contents(
         "category": {
             "index": {code: 0},
             "label": {code: said(counted, language)},
-            "unit": {code: {"base": labels.unit(query.unit), "decimals": 0}},
+            "unit": {code: {"base": said(labels.unit(query.unit), language), "decimals": 0}},
         },
         "extension": {
             "elimination": False,

@@ -1,6 +1,6 @@
 """The language of an answer: the one in the address, else the one the browser prefers, else the default.
 
-The labels of codes have only the language of the office.
+Labels, titles and definitions have the language of the office, and those into which it has translated them.
 """
 
 from __future__ import annotations

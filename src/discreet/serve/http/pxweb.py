@@ -131,7 +131,10 @@ router = APIRouter(prefix=PREFIX, tags=["PxWebApi 2"])
 
 Lang = Annotated[
     str | None,
-    Parameter(max_length=20, description="The language of notes and errors; labels have the office's one."),
+    Parameter(
+        max_length=20,
+        description="The language of texts; labels without a translation have the office's one.",
+    ),
 ]
 OutputFormat = Annotated[str, Parameter(max_length=40, description=", ".join(DATA_FORMATS))]
 Listed = Annotated[list[str] | None, Parameter(description="Values with commas, or several times.")]
@@ -220,7 +223,7 @@ def codelist(request: Request, service: ServiceOf, id: str, lang: Lang = None) -
     found = service.catalogue.breakdown(id.removeprefix(CODELIST)) if id.startswith(CODELIST) else None
     if found is None:
         raise HttpProblem(404, phrase("There is no such codelist."))
-    return send_json(request, descriptions_of(request, service).codelist(found), cache=SHARED)
+    return send_translated(request, descriptions_of(request, service).codelist(found), cache=SHARED)
 
 
 @router.get("/tables/{id}/data", openapi_extra=_EXTRA, responses=TABLES)

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from discreet.formats.dataset import Dataset
+from discreet.formats.dataset import Dataset, defined
 from discreet.formats.publication import SWAPPED, additivity
 from discreet.programme.codelist import TOTAL, Breakdown
 from discreet.programme.labels import Labels
@@ -26,7 +26,7 @@ from discreet.serve.http.json_stat import (
     extension,
     head_of,
 )
-from discreet.serve.http.languages import offered, tag_of
+from discreet.serve.http.languages import language_tagged, offered, tag_of
 from discreet.serve.http.limits import RateLimit, Settings
 from discreet.serve.http.pxweb_selection import (
     CODELIST,
@@ -67,7 +67,13 @@ class PxDescriptions:
             "maxCallsPerTimeWindow": rate.calls or UNLIMITED,
             "timeWindow": rate.seconds or 1,
             "license": "",
-            "sourceReferences": [{"language": language, "text": self._catalogue.heading}],
+            "sourceReferences": [
+                {
+                    "language": tag,
+                    "text": said(self._catalogue.heading, language_tagged(tag) or Language.ENGLISH),
+                }
+                for tag in offered(language)
+            ],
             "defaultDataFormat": DATA_FORMATS[0],
             "dataFormats": list(DATA_FORMATS),
             "features": [{"id": "CORS", "params": [{"key": "enabled", "value": "True"}]}],
@@ -87,12 +93,12 @@ class PxDescriptions:
             "timeUnit": TIME_UNIT,
             "category": "public",
             "variableNames": [
-                *(self._labels.axis(axis.full_name) for axis in table.axes),
+                *(self._axis(axis) for axis in table.axes),
                 said(CONTENTS_LABEL, self._language),
             ],
-            "source": self._catalogue.heading,
+            "source": self._heading,
             "subjectCode": self._catalogue.agency,
-            "paths": [[{"id": self._catalogue.agency, "label": self._catalogue.heading}]],
+            "paths": [[{"id": self._catalogue.agency, "label": self._heading}]],
             "discontinued": False,
             "links": self.table_links(served.id),
             "language": self.tag,
@@ -134,7 +140,7 @@ class PxDescriptions:
         noise, exchanged = self._catalogue.noise, [SWAPPED] if self._catalogue.swapped else []
         notes = spoken([additivity(noise), noise.sentence(), *exchanged], self._language)
         px = self._px(table, placed([*dimensions, CONTENTS], (), ()), len(notes))
-        head = head_of(self._title(table), self._catalogue.heading, notes, dimensions, places, px)
+        head = head_of(self._title(table), self._heading, notes, dimensions, places, px)
         add_contents(head, _query(table), self._labels, self._language)
         path = _path(table)
         links = {"data": [{"type": "application/json", "href": self._base + f"{path}/data"}]}
@@ -193,29 +199,30 @@ class PxDescriptions:
 
     def codelist(self, axis: Breakdown) -> dict[str, Any]:
         """A set of values: the codes of a breakdown."""
-        name, language = CODELIST + axis.full_name, self._settings.language
+        name = CODELIST + axis.full_name
         return {
             "id": name,
-            "label": self._labels.axis(axis.full_name),
-            "language": language,
-            "languages": [language],
+            "label": self._axis(axis),
+            "language": self.tag,
+            "languages": list(offered(self._settings.language)),
             "elimination": True,
             "eliminationValueCode": TOTAL,
             "type": "Valueset",
             "values": [
-                {"code": code, "label": label, "valueMap": [code]}
+                {"code": code, "label": said(label, self._language), "valueMap": [code]}
                 for code, label in zip(axis.codes, axis.labels, strict=True)
             ],
             "links": [self.link("self", f"/codelists/{quote(name, safe='')}")],
         }
 
     def _dimension(self, axis: Breakdown, codes: tuple[str, ...]) -> dict[str, Any]:
-        labels = tuple(axis.labels[axis.position[code]] for code in codes)
-        made = dimension_of(self._labels.axis(axis.full_name), codes, labels, _parents(axis, codes))
+        labels = tuple(said(axis.labels[axis.position[code]], self._language) for code in codes)
+        noted = defined(codes, self._labels.definition(axis.variable), axis.definitions, self._language)
+        made = dimension_of(self._axis(axis), codes, labels, _parents(axis, codes), **noted)
         lists = [
             {
                 "id": CODELIST + one.full_name,
-                "label": self._labels.axis(one.full_name),
+                "label": self._axis(one),
                 "type": "Valueset",
                 "links": [self.link("metadata", f"/codelists/{quote(CODELIST + one.full_name, safe='')}")],
             }
@@ -224,6 +231,13 @@ class PxDescriptions:
         # clients of two generations of PxWebApi look for them under two names
         made["extension"] |= {"codeLists": lists, "codelists": lists}
         return made
+
+    @property
+    def _heading(self) -> str:
+        return said(self._catalogue.heading, self._language)
+
+    def _axis(self, axis: Breakdown) -> str:
+        return said(self._labels.axis(axis.full_name), self._language)
 
     def _title(self, table: PxTable) -> str:
         return said(title_of(table, self._labels), self._language)
@@ -241,7 +255,7 @@ class PxDescriptions:
             "description": title,
             "descriptiondefault": True,
             "subject-code": self._catalogue.agency,
-            "subject-area": self._catalogue.heading,
+            "subject-area": self._heading,
             "heading": list(placement.heading),
             "stub": list(placement.stub),
         }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import os
 import re
@@ -12,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import NoneType
 
 import uvicorn
 from fastapi import FastAPI
@@ -29,6 +27,7 @@ from discreet.programme.serve import DEFAULT_SERVE, HistoryRule
 from discreet.release.reader import open_release
 from discreet.serve.history import History
 from discreet.serve.http.app import create_app
+from discreet.serve.http.geometry import read_geometry
 from discreet.serve.http.limits import Limits, Settings
 from discreet.serve.http.metrics import collected_over_processes
 from discreet.serve.http.middleware import LimitedProtocol
@@ -58,7 +57,7 @@ class Serving:
     threads: int = 1
     limits: Limits = field(default_factory=Limits)
     origins: tuple[str, ...] = ("*",)
-    language: str = "en"
+    language: str | None = None  # None: that of the release
     log_queries: bool = False
     geometry: Path | None = None
     hosts: tuple[str, ...] = ()
@@ -96,25 +95,20 @@ class Serving:
             self.tokens_only,
             self.limits,
             self.origins,
-            self.language,
+            self.language or builder.catalogue.language,
             self.log_queries,
             self.geometry,
             self.hosts,
         )
-        app = create_app(builder, settings)
+        app = create_app(builder, settings, charts=True)
         gc.collect()
         gc.freeze()  # these objects stay: scanning them in every collection would delay answers
         return app
 
     def _check(self) -> None:
-        """Reject invalid options before anything is opened."""
-        if self.tokens_only and self.tokens is None:
-            remedy = "name a file of tokens with --tokens; make one with: discreet token create FILE NAME"
-            raise mistake("", "--tokens-only", "needs a file of tokens", remedy)
-        if not LANGUAGE_TAG.fullmatch(self.language):
-            raise mistake("", "--language", repr(self.language), "write a tag such as en, de or pt-BR")
-        if self.geometry is not None:
-            _check_geometry(self.geometry)
+        check_options(
+            tokens=self.tokens, tokens_only=self.tokens_only, language=self.language, geometry=self.geometry
+        )
 
     def _builder(self, store: Store, progress: Progress | None) -> TableBuilder:
         if self.source.is_dir():
@@ -145,6 +139,19 @@ class Serving:
         if not self.ledger or self.secret is None:
             return None
         return Ledger.open(_place(self.ledger), _now, derive(self.secret, "ledger"))
+
+
+def check_options(
+    *, tokens: Path | None, tokens_only: bool, language: str | None, geometry: Path | None
+) -> None:
+    """Reject invalid options before anything is opened."""
+    if tokens_only and tokens is None:
+        remedy = "name a file of tokens with --tokens; make one with: discreet token create FILE NAME"
+        raise mistake("", "--tokens-only", "needs a file of tokens", remedy)
+    if language is not None and not LANGUAGE_TAG.fullmatch(language):
+        raise mistake("", "--language", repr(language), "write a tag such as en, de or pt-BR")
+    if geometry is not None:
+        read_geometry(geometry)
 
 
 def run(
@@ -195,38 +202,6 @@ def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.C
         lifespan="on",
         ws="none",
     )
-
-
-def _check_geometry(path: Path) -> None:
-    remedy = "give a FeatureCollection whose features have the codes of areas as id or property"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite)
-    except OSError as error:
-        reason = (error.strerror or "cannot be read").lower()
-        raise mistake(path, "--geometry", reason, "name a GeoJSON file that you may read") from None
-    except (ValueError, RecursionError):
-        raise mistake(path, "--geometry", "is not JSON in UTF-8", remedy) from None
-    features = content.get("features") if isinstance(content, dict) else None
-    if not isinstance(features, list) or not features:
-        raise mistake(path, "--geometry", "is not GeoJSON with features", remedy)
-    wrong = next((number for number, one in enumerate(features) if not _is_feature(one)), None)
-    if wrong is not None:
-        raise mistake(path, "--geometry", f"features[{wrong}] is not a GeoJSON feature", remedy)
-
-
-def _is_feature(found: object) -> bool:
-    """Whether an object has a geometry (null: no place) and properties, as RFC 7946 defines a feature."""
-    if not isinstance(found, dict) or "geometry" not in found:
-        return False
-    geometry = found["geometry"]
-    return isinstance(found.get("properties"), dict | NoneType) and (
-        geometry is None or (isinstance(geometry, dict) and isinstance(geometry.get("type"), str))
-    )
-
-
-def _finite(text: str) -> float:
-    """NaN and Infinity are not JSON, and no browser reads them."""
-    raise ValueError(text)
 
 
 def _socket(host: str, port: int) -> socket.socket:

@@ -21,7 +21,8 @@ from discreet.serve.http.security import Caller
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
-from discreet.text.phrase import phrase
+from discreet.serve.search import SearchIndex
+from discreet.text.phrase import Language, phrase
 
 T = TypeVar("T")
 
@@ -60,6 +61,7 @@ class Service:
         rule = builder.catalogue.rule
         self._is_per_user = rule.account is not None or rule.history.is_guarded
         self._files = file_cache(settings.limits.cached)
+        self._indices = {language: SearchIndex(builder.catalogue, language) for language in Language}
         self.metrics, self.health = Metrics(), Health(settings.store)
 
     @property
@@ -71,6 +73,10 @@ class Service:
     def store(self) -> Store:
         """The database of saved queries and jobs."""
         return self.settings.store
+
+    def search(self, language: Language) -> SearchIndex:
+        """What can be found in the catalogue, in a language."""
+        return self._indices[language]
 
     async def file(
         self, caller: Caller, query: Query, way: Hashable, write: Callable[[Answer], File]

@@ -6,18 +6,29 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from math import prod
 
-from discreet.formats.dataset import Dataset
+from discreet.formats.dataset import VALUE, Dataset
 from discreet.formats.xlsx import FASTEST, SHEET_COLUMNS, SHEET_ROWS, WideForm, write_xlsx
 from discreet.serve.answer import Answer, Rule
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.dataset import dataset_of, label_of
-from discreet.serve.http.layout import Layout, Percent, long_form, measures, percentages, sides, with_ranges
+from discreet.serve.comparison import Comparison
+from discreet.serve.dataset import citation, dataset_of, label_of
+from discreet.serve.http.layout import (
+    HIGH,
+    LOW,
+    Layout,
+    Percent,
+    long_form,
+    measures,
+    numbers_of,
+    range_names,
+    shown_places,
+    sides,
+)
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.query import to_json
 from discreet.serve.rules import REASONS
-from discreet.text.phrase import phrase, said
+from discreet.text.phrase import Phrase, joined, phrase, said
 
 MOST_AREAS = 1_000  # withheld areas that are listed
 
@@ -25,10 +36,10 @@ MOST_AREAS = 1_000  # withheld areas that are listed
 def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     """The workbook; a table too large for a sheet is a problem."""
     dataset = dataset_of(answer, catalogue)
-    form = _form(dataset, layout)
-    columns = with_ranges(long_form(dataset, layout), answer)
+    form = _form(answer, dataset, layout)
+    columns = long_form(answer, dataset, layout)
     notes = [
-        *_about(answer, catalogue),
+        *_about(answer, catalogue, layout.link),
         *_how_to_read(dataset, layout),
         *_withheld(answer, catalogue),
         *_again(answer, layout),
@@ -40,18 +51,68 @@ def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     return file.getvalue()
 
 
-def _form(dataset: Dataset, layout: Layout) -> WideForm | None:
-    """The variables in columns that a user chose; None: those that suit the table."""
+def _form(answer: Answer, dataset: Dataset, layout: Layout) -> WideForm | None:
+    """The variables in columns, the rows and the numbers that a user chose; None: those that suit the table."""
     _check_size(dataset.size + 1, 4 + 2 * len(dataset.axes))
-    if not layout.columns:
+    is_chosen = layout.columns or layout.computed or layout.ranges or layout.lines is not None
+    if not is_chosen:
         return None
     across, down = sides(dataset, layout)
-    shares = {} if layout.percent is None else {layout.percent.heading: percentages(dataset, layout)}
-    named = {name: shares.get(name, dataset.values) for name in measures(layout)} if shares else {}
-    top, left = 4 + len(across) + bool(shares), max(1, len(down))
-    rows, width = prod(dataset.shape[k] for k in down), prod(dataset.shape[k] for k in across)
-    _check_size(top + rows, left + len(measures(layout)) * width)
-    return WideForm(tuple(across), layout.texts, named)
+    lines, fields = shown_places(dataset, layout, down, across)
+    given = numbers_of(answer, dataset, layout)
+    names = [name for name in measures(layout) if name == VALUE or name in given]
+    named = {} if names == [VALUE] else {name: given.get(name, dataset.values) for name in names}
+    top, left = 4 + len(across) + bool(named), max(1, len(down))
+    _check_size(top + len(lines), left + len(names) * len(fields))
+    return WideForm(
+        tuple(across),
+        layout.texts,
+        named,
+        captions=_captions(answer, dataset, layout),
+        styles=_styles(layout),
+        lines=None if layout.lines is None else lines,
+        fields=None if layout.fields is None else fields,
+    )
+
+
+def _captions(answer: Answer, dataset: Dataset, layout: Layout) -> dict[str, str]:
+    """The measures as readers call them."""
+    name = layout.computed
+    caption = _name_of(dataset, layout)
+    ends = {LOW: phrase("from (95%)"), HIGH: phrase("to (95%)")}
+    found = {**ends, name: caption}
+    found |= {f"{name}_{end}": text for end, text in ends.items()}
+    return {key: said(text, answer.language) for key, text in found.items()}
+
+
+def _name_of(dataset: Dataset, layout: Layout) -> str:
+    if layout.percent is not None:
+        return _PERCENT_NAMES[layout.percent]
+    if layout.compare is None:
+        return ""
+    axis = next(one for one in dataset.axes if one.variable == layout.compare.variable)
+    base = axis.labels[axis.codes.index(layout.compare.code)]
+    names = {
+        Comparison.DIFFERENCE: phrase("Difference from {base}", base=base),
+        Comparison.RATIO: phrase("Ratio to {base}", base=base),
+        Comparison.INDEX: phrase("Index ({base} = 100)", base=base),
+        Comparison.RATE: phrase("Per 1,000 of {base}", base=base),
+    }
+    return names[layout.compare.kind]
+
+
+def _styles(layout: Layout) -> dict[str, str]:
+    found = {LOW: "count", HIGH: "count"}
+    if layout.kind is Comparison.DIFFERENCE:
+        found |= dict.fromkeys((layout.computed, *range_names(layout.computed)), "signed")
+    return found
+
+
+_PERCENT_NAMES = {
+    Percent.ROW: phrase("% of row"),
+    Percent.COLUMN: phrase("% of column"),
+    Percent.TOTAL: phrase("% of total"),
+}
 
 
 def _check_size(rows: int, columns: int) -> None:
@@ -67,13 +128,16 @@ def _check_size(rows: int, columns: int) -> None:
         raise HttpProblem(413, message, kind="size")
 
 
-def _about(answer: Answer, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
+def _about(answer: Answer, catalogue: Catalogue, link: str) -> Iterator[tuple[str, str]]:
     query, labels = answer.query, catalogue.labels
     yield phrase("Table"), label_of(query, labels)
-    yield phrase("Source"), f"{catalogue.heading} {catalogue.version}, {catalogue.agency}"
+    source = {"source": catalogue.heading, "version": catalogue.version, "agency": catalogue.agency}
+    yield phrase("Source"), Phrase("{source} {version}, {agency}", source)
+    yield phrase("Cite as"), citation(query, catalogue, link)
     yield phrase("Counted"), labels.counted(query.unit, query.count)
     yield phrase("Population"), query.where or phrase("all")
-    yield phrase("Axes"), ", ".join(labels.axis(axis.breakdown) for axis in answer.axes) or phrase("none")
+    axes = joined(*(labels.axis(axis.breakdown) for axis in answer.axes), by=", ")
+    yield phrase("Axes"), axes or phrase("none")
 
 
 def _how_to_read(dataset: Dataset, layout: Layout) -> Iterator[tuple[str, str]]:
@@ -84,6 +148,8 @@ def _how_to_read(dataset: Dataset, layout: Layout) -> Iterator[tuple[str, str]]:
     if layout.percent is not None:
         yield phrase("Percentages"), _PERCENT[layout.percent]
         yield phrase("Percentages"), _PERCENT_NOTE
+    if layout.compare is not None:
+        yield phrase("Comparison"), _COMPARED_NOTE
     yield (
         phrase("Empty cells"),
         phrase("Cells without a number are withheld; of percentages also those of a total of 0."),
@@ -100,6 +166,12 @@ _PERCENT = {
 }
 _PERCENT_NOTE = phrase(
     "They are computed from published counts, which are perturbed: they need not add up to 100 %, and may exceed it."
+)
+
+
+_COMPARED_NOTE = phrase(
+    "Numbers are compared with one category by their published counts. The ranges of a comparison contain the true one "
+    "with at least 95% probability: they follow from the ranges of both counts by the law of the noise."
 )
 
 

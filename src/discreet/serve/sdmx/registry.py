@@ -131,7 +131,7 @@ class Registry:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self.agency, self.version = catalogue.agency, catalogue.version
+        self.agency, self.version, self.language = catalogue.agency, catalogue.version, catalogue.language
 
     @cached_property
     def flows(self) -> dict[str, Flow]:

@@ -266,7 +266,8 @@ class SdmxRoutes:
         return send(request, file, cache=SHARED)
 
     def _file(self, artefacts: Sequence[Any], wanted: media.Media) -> File:
-        return File(write_structures(artefacts, wanted, self._registry.agency), wanted.text, wanted.ending)
+        own = self._registry
+        return File(write_structures(artefacts, wanted, own.agency, own.language), wanted.text, wanted.ending)
 
 
 def _check_size(service: Service, picked: Pick) -> None:

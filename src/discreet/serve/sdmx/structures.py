@@ -24,6 +24,7 @@ from pysdmx.model import (
 from pysdmx.model.message import Header
 
 from discreet.formats.sdmx_ids import PREPARED, component_id
+from discreet.formats.sdmx_languages import json_in_languages
 from discreet.formats.sdmx_structures import readable
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.sdmx.addresses import kinds_of
@@ -39,7 +40,7 @@ _FORMATS = {
 _NO_COMPONENTS = re.compile(r"\s*<str:DataStructureComponents>\s*</str:DataStructureComponents>")
 
 
-def write_structures(artefacts: Sequence[Any], media: Media, agency: str) -> bytes:
+def write_structures(artefacts: Sequence[Any], media: Media, agency: str, language: str) -> bytes:
     """A structure message; an SDMX-ML 2.1 one has no hierarchies, which are of 3.0."""
     if media is STRUCTURE_2_1:
         artefacts = [one for one in artefacts if not isinstance(one, Hierarchy)]
@@ -49,13 +50,12 @@ def write_structures(artefacts: Sequence[Any], media: Media, agency: str) -> byt
     header = Header(id="STRUCTURES", prepared=PREPARED, sender=Organisation(id=component_id(agency)))
     text = write_sdmx(list(artefacts), _FORMATS[media], header=header, prettyprint=False) or ""
     if media is STRUCTURE_JSON:
-        return _without_empty_components(text)
-    return readable(_NO_COMPONENTS.sub("", text)).encode()
+        return _without_empty_components(json_in_languages(json.loads(text), language))
+    return readable(_NO_COMPONENTS.sub("", text), language).encode()
 
 
-def _without_empty_components(text: str) -> bytes:
+def _without_empty_components(message: Any) -> bytes:
     """A stub of a data structure has no components, rather than an empty list of them."""
-    message = json.loads(text)
     for structure in message["data"].get("dataStructures", ()):
         components = structure.get("dataStructureComponents", {})
         if not components.get("dimensionList", {}).get("dimensions"):

@@ -2,7 +2,7 @@
 
 import { parsed } from "./answer.js";
 import * as api from "./api.js";
-import { handOver } from "./dom.js";
+import { afterDrawing, handOver } from "./dom.js";
 import { keepJobs, keptJobs } from "./kept_jobs.js";
 import { number, t } from "./language.js";
 import { fragmentOf } from "./link.js";
@@ -10,6 +10,7 @@ import { title } from "./names.js";
 import { axesOf, cellsOf, laidOut, queryOf, sameness, taken, variableOf } from "./question.js";
 
 const PATIENCE = 350; // milliseconds without a change before the table or its preview is requested
+const AFTER = 30; // milliseconds after a drawing until the address is written
 const POLL = 1000; // milliseconds between two questions after a job
 const TOLD = 8000; // milliseconds that a message stays
 const SMALL_SCREEN = 900; // pixels, as in the style
@@ -21,6 +22,7 @@ export function makeActions(store) {
   let running = null;
   let timer = 0;
   let telling = 0;
+  let cancelAddress = null;
   let lastShown = ""; // the address of the table on the screen
 
   /** Announce a message to screen readers. */
@@ -76,13 +78,19 @@ export function makeActions(store) {
     keepLink();
   }
 
+  /** Write the address after what has changed is on the screen: the browser takes longer for it than for the drawing. */
   function keepLink() {
-    history.replaceState(null, "", fragmentOf(store.state));
     if (store.state.answer.status === "ready" && !isStale(store.state)) lastShown = fragmentOf(store.state);
+    cancelAddress ??= afterDrawing(() => {
+      cancelAddress = null;
+      history.replaceState(null, "", fragmentOf(store.state));
+    }, AFTER);
   }
 
   /** Start a new entry of the history; the last one gets back the address of the table that was shown in it. */
   function enter() {
+    cancelAddress?.();
+    cancelAddress = null;
     if (lastShown) history.replaceState(null, "", lastShown);
     history.pushState(null, "", fragmentOf(store.state));
   }
@@ -284,6 +292,7 @@ export function makeActions(store) {
   }
 
   return {
+    current: () => store.state,
     ask,
     show,
     run,

@@ -68,10 +68,12 @@ export const geometry = () => json("page/geometry");
 export const catalogue = () => json(`${BASE}catalogue`);
 export const breakdown = (name) => json(`${BASE}breakdowns/${encodeURIComponent(name)}`);
 export const variable = (name) => json(`${BASE}variables/${encodeURIComponent(name)}`);
+export const search = (text, unit) => json(`${BASE}search?${new URLSearchParams({ text, unit })}`);
 export const preview = (query, signal) => json(`${BASE}preview`, posted(query, signal));
 export const nearest = (query, signal) => json(`${BASE}preview?nearest=true`, posted(query, signal));
 export const table = (query, signal) => json(`${BASE}table`, posted(query, signal));
-export const ranges = (query, cells) => json(`${BASE}noise-ranges`, posted({ query, cells }));
+export const ranges = (query, cells, more = {}) => json(`${BASE}noise-ranges`, posted({ query, cells, ...more }));
+export const examples = (query) => json(`page/examples?token=${hasToken()}`, posted(query));
 export const save = (query, extra) => json(`${BASE}queries`, posted({ query, extra }));
 export const saved = (name) => json(`${BASE}queries/${encodeURIComponent(name)}`);
 export const submit = (query, format) => json(`${BASE}jobs`, posted({ query, format }));
@@ -81,14 +83,16 @@ export const dropJob = (name) => call(`${BASE}jobs/${encodeURIComponent(name)}`,
 export const jobTable = (name) => json(`${BASE}jobs/${encodeURIComponent(name)}/result`);
 export const jobFile = async (name) => fileIn(await call(`${BASE}jobs/${encodeURIComponent(name)}/result`));
 
-/** The table as a file: as a workbook in the layout of the view, else one line for each cell. */
-export async function file(query, format, { columns, texts, percent }) {
-  const asked = new URLSearchParams({ format });
-  if (format === "xlsx" || format === "px") asked.set("columns", columns.join(","));
-  if (format === "xlsx") asked.set("texts", texts);
-  if (percent) asked.set("percent", percent);
+/** The table as a file with one line for each cell, or with a line for each row in PX. */
+export async function file(query, format, columns) {
+  const asked = new URLSearchParams({ format, ranges: "true" });
+  if (format === "px") asked.set("columns", columns.join(","));
   return fileIn(await call(`${BASE}table?${asked}`, posted(query)));
 }
+
+/** The table as a file in a layout: {columns, texts, percent, compare, counts, ranges, lines, fields}. */
+export const laidOutFile = async (query, format, layout) =>
+  fileIn(await call(`${BASE}files`, posted({ query, format, layout })));
 
 async function fileIn(response) {
   const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") || "");

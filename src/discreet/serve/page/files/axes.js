@@ -108,7 +108,7 @@ function leaveButtons(drawn, side, caption, name) {
 function breakdownList({ state, actions }, axis, caption) {
   const { catalogue } = state.world;
   const groups = Object.keys(axis.groups || {}).length;
-  const pairs = breakdownsOf(catalogue, variableOf(axis)).map((one) => [one.name, breakdownName(catalogue, one)]);
+  const pairs = breakdownsOf(catalogue, variableOf(axis)).map((one) => [one.name, breakdownName(catalogue, one, true)]);
   if (groups) pairs.push([axis.breakdown, t("groups.own", { n: groups })]);
   const pick = (breakdown) => actions.ask(changed(state, { breakdown, codes: [], groups: {} }));
   const list = choice(t("breakdown.of", { name: caption }), pairs, axis.breakdown, pick, {

@@ -4,8 +4,9 @@ import { choice, el, replace } from "./dom.js";
 import { codeText } from "./answer.js";
 import { cellsOf, kindsFor, levelName, levelsOf, pickOf, rolesOf } from "./chart_data.js";
 import { specOf } from "./chart_specs.js";
-import { number, percent, t } from "./language.js";
+import { number, t } from "./language.js";
 import { title, unitName, variableName } from "./names.js";
+import { measureName } from "./values.js";
 import { fetchRanges, levelOf, rangeOf } from "./noise.js";
 import { draw } from "./vega.js";
 
@@ -86,7 +87,7 @@ async function drawInto(place, figure, state, view, roles, kind, hasNoise) {
   const { cells, isCut, mains, seriesNames, panels } = cellsOf(state, view, roles);
   const { answer } = state;
   try {
-    if (hasNoise) await fetchRanges(answer, cells.map((cell) => cell.index)).catch(() => null);
+    if (hasNoise) await fetchRanges(answer, cells.map((cell) => cell.index), view.measure).catch(() => null);
     if (!place.isConnected) return;
     const rows = cells.map((cell, k) => rowOf(view, cell, k));
     const chart = {
@@ -97,7 +98,7 @@ async function drawInto(place, figure, state, view, roles, kind, hasNoise) {
       isOrdered: roles.main.isOrdered,
       hasWhiskers: hasNoise && rows.some((row) => row.low !== undefined),
       names: namesOf(state, view, roles),
-      format: view.shareAt ? "~%" : ",d",
+      format: view.measure.vega,
       look: lookOf(),
       isNarrow: innerWidth < NARROW,
       width: Math.max(240, place.clientWidth - 18),
@@ -132,11 +133,13 @@ function rowOf(view, cell, place) {
   const amount = view.amountAt(cell.index);
   const row = { main: cell.main, series: cell.series, panel: cell.panel, place, amount };
   if (amount === null) return row;
-  const value = view.shareAt ? `${percent(amount)} (${number(table.values[cell.index])})` : number(amount);
-  const range = rangeOf(table, cell.index);
-  if (!range || range.low === null) return { ...row, value, range: "–" };
-  const whole = view.wholeAt ? table.values[view.wholeAt(cell.index)] : 1;
-  return { ...row, value, range: t("chart.range", range), low: range.low / whole, high: range.high / whole };
+  const { measure } = view;
+  const count = number(table.values[cell.index]);
+  const value = measure.kind === "count" ? count : `${measure.text(amount)} (${count})`;
+  const range = rangeOf(table, cell.index, measure);
+  if (!range || range.low === null || range.high === null) return { ...row, value, range: "–" };
+  const { low, high } = range;
+  return { ...row, value, range: t("chart.range", { low: measure.text(low), high: measure.text(high) }), low, high };
 }
 
 function namesOf(state, view, { main, series, panel }) {
@@ -147,7 +150,7 @@ function namesOf(state, view, { main, series, panel }) {
     main: name(main),
     series: name(series),
     panel: name(panel),
-    amount: view.shareAt ? `${unit}, ${t(`values.${state.values}`)}` : t("chart.number", { unit }),
+    amount: view.measure.kind === "count" ? t("chart.number", { unit }) : `${unit}, ${measureName(state, view.measure)}`,
     share: `${unit}, %`,
     range: t("chart.true", { level: levelOf(state.answer.table) }),
   };
@@ -214,7 +217,7 @@ export async function chartPicture(state, kind) {
 /** The data of the chart on the screen, as CSV with the ranges of the noise. */
 export async function chartData() {
   if (!shown) return null;
-  await fetchRanges(shown.answer, shown.cells.map((cell) => cell.index));
+  await fetchRanges(shown.answer, shown.cells.map((cell) => cell.index), shown.table.measure);
   const rows = shown.cells.map((cell, k) => rowOf(shown.table, cell, k));
   const { names } = shown.chart;
   const columns = [

@@ -2,10 +2,10 @@
 // and the kind of chart that suits them. Pure functions.
 
 import { codeText } from "./answer.js";
-import { maybe, t } from "./language.js";
+import { KINDS } from "./kinds.js";
+import { t } from "./language.js";
 import { breakdownsOf } from "./question.js";
 
-export const KINDS = ["bars", "dots", "lines", "stacked", "share", "pyramid", "multiples"];
 const MOST_COLOURS = 8; // series with colours that differ clearly
 const MOST_PANELS = 24;
 const MOST_POINTS = 4000;
@@ -28,7 +28,7 @@ export function levelsOf(axis) {
 /** The name of a level: what the office calls it, or its number. */
 export function levelName(catalogue, axis, depth, places) {
   const named = breakdownsOf(catalogue, axis.variable).find((one) => one.depth === depth && one.name.includes("."));
-  const known = named && (maybe(`level.${named.name}`) ?? (named.name.endsWith(`.${named.label}`) ? "" : named.label));
+  const known = named && (named.name.endsWith(`.${named.label}`) ? "" : named.label);
   const count = t(axis.isPlace ? "areas" : "categories", { n: places.length });
   return `${known || t("chart.depth", { n: depth })} · ${count}`;
 }

@@ -91,7 +91,7 @@ function filtering(chart, layers) {
 }
 
 /** The drawing without the room of the labels at its side. */
-const beside = (chart) => ({ width: Math.max(120, chart.width - Math.min(LABEL, chart.labelWidth) - 62) });
+const beside = (chart) => ({ width: Math.max(120, chart.width - Math.min(LABEL, chart.labelWidth) - 46) });
 
 /** Whiskers of the noise along one direction. */
 const whisker = (chart, along, encoding) =>
@@ -195,7 +195,7 @@ function pyramid(chart) {
   const sided = { calculate: `datum.series === ${JSON.stringify(chart.series[0])} ? -1 : 1`, as: "side" };
   const from = (field, as) => ({ calculate: `datum.side * datum.${field}`, as });
   const y = categories(chart, { sort: [...chart.mains].reverse(), axis: { ...above, labelOverlap: true } });
-  const label = chart.format === "~%" ? "format(abs(datum.value), '.1~%')" : "format(abs(datum.value), ',')";
+  const label = `format(abs(datum.value), '${chart.format === ",d" ? "," : chart.format === "~%" ? ".1~%" : chart.format}')`;
   return {
     ...beside(chart),
     height: { step: chart.mains.length > 40 ? 9 : 20 },
@@ -205,7 +205,7 @@ function pyramid(chart) {
         mark: { type: "bar" },
         encoding: {
           y,
-          x: { field: "sided", type: "quantitative", title: chart.names.amount, axis: { labelExpr: label, tickCount: 8 } },
+          x: { field: "sided", type: "quantitative", title: chart.names.amount, axis: { labelExpr: label, labelFlush: false, tickCount: Math.max(3, Math.min(8, Math.floor(chart.width / 100))) } },
           ...colour(chart),
           tooltip: tooltip(chart),
         },

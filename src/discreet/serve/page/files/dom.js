@@ -46,6 +46,18 @@ function focus(place, key, caret) {
   if (caret && caret[0] !== null && found.setSelectionRange) found.setSelectionRange(...caret);
 }
 
+/** Do something after what has changed is on the screen; returns what cancels it. */
+export function afterDrawing(work, milliseconds = 0) {
+  let timer = 0;
+  const frame = requestAnimationFrame(() => {
+    timer = setTimeout(work, milliseconds);
+  });
+  return () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+  };
+}
+
 /** The control of a key. */
 export function byKey(place, key) {
   return place.querySelector(`[data-key="${CSS.escape(key)}"]`);

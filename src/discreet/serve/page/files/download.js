@@ -6,7 +6,7 @@ import { t } from "./language.js";
 import { title } from "./names.js";
 import { chartData, chartPicture } from "./chart.js";
 import { pictureOf } from "./picture.js";
-import { seenCsv } from "./seen.js";
+import { seenLayout, seenQuery } from "./seen.js";
 
 const FORMATS = ["csv", "px", "sdmx-csv", "parquet", "json-stat"];
 
@@ -18,11 +18,11 @@ export function downloadView(state, actions, layout) {
       data: { key },
     });
   const named = (blob, ending) => blob && { blob, name: `${fileName(state)}.${ending}` };
-  const csv = async () => named(new Blob([seenCsv(state, layout)], { type: "text/csv" }), "csv");
-  const server = (format) => () => {
-    const percent = format === "xlsx" && state.values !== "count" ? state.values : "";
-    return api.file(state.answer.query, format, { columns: layout.columns, texts: state.texts, percent });
+  const server = (format) => async () => {
+    const file = await api.file(state.answer.query, format, layout.columns);
+    return { ...file, name: nameIn(format, file.name, state) };
   };
+  const seen = (format) => () => api.laidOutFile(seenQuery(state, layout), format, seenLayout(state, layout));
   return el(
     "details",
     { class: "menu", name: "menus", data: { key: "download" } },
@@ -32,8 +32,8 @@ export function downloadView(state, actions, layout) {
       { class: "drop" },
       pictures(state, named).map(([caption, key, make]) => item(caption, key, make)),
       el("p", { class: "quiet" }, t("download.shown")),
-      item(t("format.xlsx"), "download-xlsx", server("xlsx")),
-      item(t("format.csv"), "download-seen", csv),
+      item(t("format.xlsx"), "download-xlsx", seen("xlsx")),
+      item(t("format.csv"), "download-seen", seen("csv")),
       el("p", { class: "quiet" }, t("download.counts")),
       FORMATS.map((format) => item(t(`format.${format}`), `download-${format}`, server(format))),
     ),
@@ -50,10 +50,8 @@ function pictures(state, named) {
     ];
   if (state.view !== "map") return [];
   const picture = async () => {
-    const figure = document.querySelector("figure.map");
-    const shown = figure?.querySelector(".map-heading")?.textContent;
-    const caption = [title(state.world.catalogue, state.answer.query), shown].filter(Boolean).join(" · ");
-    return named(pictureOf(figure, caption), "svg");
+    const caption = title(state.world.catalogue, state.answer.query);
+    return named(pictureOf(document.querySelector("figure.map"), caption), "svg");
   };
   return [[t("download.picture"), "download-picture", picture]];
 }
@@ -62,6 +60,14 @@ function pictures(state, named) {
 function fileName(state) {
   const caption = title(state.world.catalogue, state.answer.query).normalize("NFKD").toLowerCase();
   return caption.replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 80) || "table";
+}
+
+const KINDS = { csv: "-ranges", "sdmx-csv": "-sdmx" }; // three kinds of files end with .csv
+
+/** The name of a file of the server, with its kind. */
+function nameIn(format, name, state) {
+  if (format === "json-stat") return `${fileName(state)}.json`;
+  return name.replace(/(\.\w+)$/, `${KINDS[format] ?? ""}$1`);
 }
 
 async function given(menu, promise, actions) {

@@ -5,7 +5,6 @@ import { open } from "./dialog.js";
 import { button, choice, el, replace } from "./dom.js";
 import { t } from "./language.js";
 import { variableName } from "./names.js";
-import { makePicker, topmost, wholeBranches } from "./picker.js";
 import { variablesOf } from "./question.js";
 
 const CONDITION = /^\s*([A-Za-z_]\w*)\s*(?:==\s*("[^"\\]*")|in\s*\(([^()]*)\))\s*$/;
@@ -91,6 +90,7 @@ function conditionsView(state, actions) {
 /** Choose the categories of a condition; a category includes everything below it. */
 async function editCondition(name, conditions, state, actions) {
   const { catalogue } = state.world;
+  const { makePicker, topmost, wholeBranches } = await import("./picker.js");
   const codelist = await actions.trying(state.world.codelists.variable(name));
   if (!codelist) return;
   const before = conditions.find((one) => one.variable === name);
@@ -114,14 +114,16 @@ async function editCondition(name, conditions, state, actions) {
       button(t("cancel"), () => dialog.close(), { data: { key: "cancel" } }),
       button(t("apply"), apply, { class: "primary", disabled: !chosen.size, data: { key: "apply" } }),
     );
+  const picker = makePicker(codelist, chosen, drawFoot, { together, isPlace: codelist.is_place });
   drawFoot();
   dialog.append(
     el("h2", { id: "condition-title" }, t("where.only", { name: variableName(catalogue, name) })),
     el("p", { class: "quiet" }, t("where.rules")),
-    ...makePicker(codelist, chosen, drawFoot, together).parts,
+    ...picker.parts,
     foot,
   );
   open(dialog, before ? `condition-${name}` : "condition-add");
+  picker.mark(); // now that the height of the list is known
 }
 
 function ownView(state, actions) {

@@ -2,31 +2,65 @@
 // only a part is in the document does not change its shape while it is scrolled.
 
 const PHONE = 600; // pixels
-export const ROW = 27;
-const LINE = 17; // pixels of a line in a column header
+const ROWS = { normal: 25, compact: 20 }; // pixels
+const LINES = { normal: 17, compact: 15 }; // pixels of a line in a column header
+const LETTERS = { normal: 14.4, compact: 13 };
+const NAMES = 22; // pixels of the line with the names of the columns' variables
 const MOST_LINES = 5;
-const PADDING = 28; // of a column header, with the sign of its order
+const PADDING = 27; // of a column header, with the sign of its order
 const EMPTY_STUB = 116;
 
 const within = (least, size, most) => Math.min(most, Math.max(least, size));
 
+const NARROWEST = 40;
+const chosen = new Map(); // what a reader has made wider or narrower in this visit: key -> pixels
+
+/** The keys by which the width of a column or of a row header is stored: columns of one category have one width. */
+export const columnKey = (view, column) => {
+  const axis = view.across.axes.at(-1);
+  return axis ? `${axis.variable}=${axis.codes[view.columnHeader(view.across.axes.length - 1, column)]}` : "=";
+};
+export const stubKey = (axis) => `${axis?.variable ?? ""} rows`;
+
+/** Change a width; without one, what suits the texts is back. */
+export function resize(key, width = null) {
+  if (width === null) chosen.delete(key);
+  else chosen.set(key, Math.max(NARROWEST, Math.round(width)));
+}
+
 /** The sizes of a view; `textOf(axis, place)` are the texts of its headers, `nameOf(axis)` the names of its axes. */
-export function sizesOf(view, textOf, nameOf, hasNoise) {
+export function sizesOf(view, textOf, nameOf, { hasNoise, density, indents, folds }) {
   const narrow = window.innerWidth < PHONE;
-  const measure = ruler(narrow ? 13.5 : 14.4);
-  const stubs = view.down.axes.map((axis) =>
-    widthOfStub(axis, textOf, nameOf(axis), { narrow, measure, axes: view.down.axes.length }),
+  const measure = ruler(narrow ? 13.5 : LETTERS[density]);
+  const stubs = view.down.axes.map(
+    (axis, k) =>
+      chosen.get(stubKey(axis)) ??
+      widthOfStub(axis, textOf, nameOf(axis), {
+        narrow,
+        measure,
+        axes: view.down.axes.length,
+        indents: indents[k],
+        hasFolds: folds[k].size > 0,
+        shown: view.down.shown[k],
+      }),
   );
   const stubTotal = stubs.length ? stubs.reduce((sum, width) => sum + width, 0) : EMPTY_STUB;
   // row headers stay in sight unless they would fill a small screen
   const isStuck = stubTotal <= (narrow ? window.innerWidth - 60 : 800) * 0.62;
-  const { leaves, lines } = headerSizes(view, textOf, { narrow, measure, hasNoise });
-  const columnWidths = Array.from({ length: view.columnCount }, (_, k) => leaves[k % leaves.length]);
+  const line = LINES[density];
+  const { leaves, lines } = headerSizes(view, textOf, { narrow, measure, hasNoise, line });
+  const columnWidths = Array.from(
+    { length: view.columnCount },
+    (_, k) => (chosen.size ? chosen.get(columnKey(view, k)) : null) ?? leaves[view.fields[k] % leaves.length],
+  );
   const lefts = [0]; // column -> its left edge; one more at the end
-  for (const width of columnWidths) lefts.push(lefts.at(-1) + width);
+  columnWidths.forEach((width, k) => lefts.push(lefts[k] + width));
   const { axes } = view.across;
-  const headHeights = axes.length ? axes.map((_, k) => (k === axes.length - 1 ? 14 + LINE * lines : ROW)) : [ROW];
-  return { narrow, columnWidths, lefts, stubs, stubTotal, isStuck, headHeights, headLines: lines };
+  const rowHeight = ROWS[narrow ? "normal" : density];
+  const headHeights = axes.length
+    ? [NAMES, ...axes.map((_, k) => (k === axes.length - 1 ? 14 + line * lines : rowHeight))]
+    : [rowHeight];
+  return { narrow, columnWidths, lefts, stubs, stubTotal, isStuck, headHeights, headLines: lines, rowHeight };
 }
 
 const measured = new Map(); // size -> text -> width
@@ -35,23 +69,33 @@ const largest = new WeakMap(); // table -> its largest number
 /** A function that measures a text as it is drawn in a table. */
 function ruler(size) {
   if (!measured.has(size)) measured.set(size, new Map());
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = `600 ${size}px ${getComputedStyle(document.documentElement).fontFamily}`;
   const known = measured.get(size);
+  let pen = null; // only where a text is new
   return (text) => {
-    if (!known.has(text)) known.set(text, pen.measureText(text).width);
+    if (!known.has(text)) {
+      pen ??= penOf(size);
+      known.set(text, pen.measureText(text).width);
+    }
     return known.get(text);
   };
 }
 
-function widthOfStub(axis, textOf, name, { narrow, measure, axes }) {
-  const widths = axis.codes.map((_, place) => measure(textOf(axis, place)) + 14 * Math.max(0, axis.depths[place] - 1));
-  const longest = widths.reduce((most, width) => Math.max(most, width), measure(name));
-  return within(narrow ? 84 : 110, 30 + longest, narrow ? (axes > 1 ? 104 : 120) : 360);
+function penOf(size) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `600 ${size}px ${getComputedStyle(document.documentElement).fontFamily}`;
+  return pen;
+}
+
+function widthOfStub(axis, textOf, name, { narrow, measure, axes, indents, hasFolds, shown }) {
+  const widths = shown.map((place) => measure(textOf(axis, place)) + (narrow ? 6 : 14) * indents.get(place));
+  const heading = Math.min(measure(name) + (hasFolds ? 16 : 0), narrow ? 0 : Infinity); // a narrow one is wrapped
+  const longest = widths.reduce((most, width) => Math.max(most, width), heading);
+  const room = narrow ? 18 + (hasFolds ? 15 : 0) : 30 + (hasFolds ? 22 : 0);
+  return within(narrow ? 84 : 110, room + longest, narrow ? (axes > 1 ? 104 : Math.min(200, window.innerWidth * 0.45)) : 360);
 }
 
 /** The width of each innermost column, and how many lines the longest of their headers needs. */
-function headerSizes(view, textOf, { narrow, measure, hasNoise }) {
+function headerSizes(view, textOf, { narrow, measure, hasNoise, line }) {
   const leaf = view.across.axes.at(-1);
   const [least, most] = narrow ? [72, 124] : [84, 190];
   const numbers = PADDING - 6 + measure(widest(view) + (hasNoise ? " ± 100" : ""));
@@ -59,7 +103,7 @@ function headerSizes(view, textOf, { narrow, measure, hasNoise }) {
   const texts = view.across.shown.at(-1).map((place) => textOf(leaf, place));
   const leaves = texts.map((text) => {
     const longest = Math.max(...text.split(/\s+/).map(measure));
-    const balanced = Math.sqrt(measure(text) * LINE * 2.2); // broad rather than high
+    const balanced = Math.sqrt(measure(text) * line * 2.4); // broad rather than high
     return Math.ceil(within(Math.max(least, numbers), PADDING + Math.max(longest, balanced), most));
   });
   const needed = texts.map((text, k) => linesOf(text, leaves[k] - PADDING, measure));
@@ -68,10 +112,11 @@ function headerSizes(view, textOf, { narrow, measure, hasNoise }) {
 
 /** About the longest number of a table. */
 function widest(view) {
-  if (view.shareAt) return "100.0 %";
-  const { table } = view;
+  const { table, measure } = view;
+  const counts = measure.kind === "count" || view.across.axes.at(-1)?.isMeasure;
+  if (!counts && measure.kind !== "difference") return measure.widest;
   if (!largest.has(table)) largest.set(table, table.values.reduce((top, value) => Math.max(top, value ?? 0), 0));
-  return largest.get(table).toLocaleString("en");
+  return `${measure.kind === "difference" ? "+" : ""}${largest.get(table).toLocaleString("en")}`;
 }
 
 /** How many lines a text takes in a width, broken between its parts, and inside one that is longer than a line. */

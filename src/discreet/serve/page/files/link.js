@@ -1,17 +1,20 @@
 // The link that restores everything. It is the fragment of the address, which browsers do not send: what a user
 // is looking at is in no log.
 
-import { KINDS } from "./chart_data.js";
-import { METHODS } from "./map_classes.js";
-import { NOISE } from "./noise.js";
+import { KINDS, METHODS, NOISE } from "./kinds.js";
+import { VALUES } from "./measures.js";
 import { variableNamed, variableOf } from "./question.js";
 import { blank } from "./store.js";
 
 const QUESTION = ["unit", "count", "where", "rows", "columns"];
-const LAYOUT = ["view", "values", "texts", "totals", "sort", "picks", "noise", "chart", "levels", "whiskers", "classes", "limits"];
+const LAYOUT = [
+  ...["view", "values", "base", "counts", "texts", "totals", "zeros", "singles", "top", "sort", "closed", "density", "noise"],
+  ...["picks", "second", "marked", "chart", "levels", "whiskers", "classes", "limits"],
+];
 const KNOWN = {
   view: ["table", "chart", "map"],
-  values: ["count", "row", "column", "total"],
+  values: VALUES,
+  density: ["normal", "compact"],
   texts: ["labels", "codes", "both"],
   noise: NOISE,
   chart: ["auto", ...KINDS],
@@ -87,10 +90,16 @@ function axisIn(content) {
 export function layoutIn(content) {
   const layout = picked(blank(), LAYOUT);
   for (const [name, values] of Object.entries(KNOWN)) if (values.includes(content[name])) layout[name] = content[name];
-  if (typeof content.totals === "boolean") layout.totals = content.totals;
-  if (typeof content.whiskers === "boolean") layout.whiskers = content.whiskers;
-  for (const name of ["picks", "levels"])
+  for (const name of ["totals", "whiskers", "counts", "zeros", "singles"])
+    if (typeof content[name] === "boolean") layout[name] = content[name];
+  for (const name of ["picks", "levels", "second"])
     if (content[name] && typeof content[name] === "object") layout[name] = content[name];
+  const isTexts = (list) => Array.isArray(list) && list.every((one) => typeof one === "string");
+  if (isTexts(content.base) && content.base.length === 2) layout.base = content.base;
+  if (isTexts(content.marked)) layout.marked = content.marked;
+  if (content.closed && typeof content.closed === "object" && Object.values(content.closed).every(isTexts))
+    layout.closed = content.closed;
+  if (Number.isInteger(content.top) && content.top >= 0) layout.top = content.top;
   if (Array.isArray(content.limits)) layout.limits = content.limits.filter((one) => Number.isFinite(one));
   const { sort } = content;
   layout.sort =

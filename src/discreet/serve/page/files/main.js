@@ -1,31 +1,43 @@
 // The start: asks the server what there is, restores the link, and ties each view to the part of the state it shows.
 
-import { isStale, makeActions } from "./actions.js";
+import { isStale, makeActions, resultState } from "./actions.js";
 import * as api from "./api.js";
 import { axesView } from "./axes.js";
 import { unitView, variablesView } from "./builder.js";
 import { makeCodelists } from "./codelists.js";
-import { editCodes } from "./codes.js";
-import { button, choice, el, replace } from "./dom.js";
+import { afterDrawing, button, choice, el, replace } from "./dom.js";
+import { makeFinder } from "./finding.js";
 import { jobsView } from "./jobs.js";
-import { LANGUAGES, labelledIn, preferred, speak, t } from "./language.js";
+import { LANGUAGES, labelledIn, learn, preferred, speak, t } from "./language.js";
 import { layoutIn, read } from "./link.js";
-import { headingOf, title } from "./names.js";
-import { queryOf, variableOf } from "./question.js";
-import { makePointer } from "./noise.js";
-import { cellView, examples, markResult, notesView, resultView, waitingView } from "./result.js";
+import { mineView, watchKeys } from "./mine.js";
+import { headingOf, officeOf, title } from "./names.js";
+import { axesOf, queryOf, variableOf } from "./question.js";
+import { panelView, restorePanel, watchFull } from "./screen.js";
+import { examples, loadStart, startView } from "./start.js";
 import { blank, makeStore } from "./store.js";
 import { tablesView } from "./tables.js";
 import { THEMES, applyTheme, keptTheme } from "./theme.js";
 import { signIn, tokenView } from "./token.js";
-import { verdictView } from "./verdict.js";
+import { refusedView, verdictView } from "./verdict.js";
+import { makeVisits } from "./visits.js";
 
 const QUESTION = ["unit", "count", "where", "rows", "columns", "lang", "world"];
 const ANSWER = [
   "answer",
+  "start",
   "prices",
   "view",
   "values",
+  "base",
+  "counts",
+  "top",
+  "zeros",
+  "singles",
+  "closed",
+  "density",
+  "marked",
+  "second",
   "texts",
   "totals",
   "sort",
@@ -39,14 +51,23 @@ const ANSWER = [
   "lang",
   "world",
 ];
+const FIXED = ["answer", "prices", "view", "lang", "world", "rows", "columns"]; // a table with the same ones is only filled again
 const WIDE = matchMedia("(min-width: 901px)"); // as in the style
 const at = (id) => document.getElementById(id);
 const store = makeStore(blank());
 const actions = Object.assign(makeActions(store), { signIn: () => signIn(renew) });
-actions.point = makePointer(() => store.state.answer, actions.announce);
+const find = makeFinder(store);
+let result = null; // the views of tables, which come after the first view
+let loading = null;
+let starting = null; // the data of the start page
+actions.redraw = () => drawAnswer(store.state);
+const visits = makeVisits(store, actions, () => replace(places.mine, mineView(visits)));
+actions.addLink = visits.addLink;
 let grid = null;
+const drawnFrom = new Map(); // a place -> what it was drawn from
 
-const places = {};
+let cancelNote = () => {}; // all changes of an event are one step
+const places = { mine: el("div", { id: "place-mine" }) };
 function frame() {
   for (const name of ["heading", "unit", "variables", "axes", "tables", "verdict"])
     places[name] = el("div", { id: `place-${name}` });
@@ -59,6 +80,22 @@ function frame() {
   );
   replace(at("result"), places.waiting, places.answer, places.cell, places.notes, places.jobs);
   putShelves();
+}
+
+/** Get the views of tables, and draw again. */
+function needResult() {
+  loading ??= import("./result.js").then((found) => {
+    result = found;
+    actions.point = found.pointer(() => store.state.answer, actions.announce);
+    drawAnswer(store.state);
+  });
+}
+
+const editCodes = async (...given) => (await import("./codes.js")).editCodes(...given);
+
+/** Mark what the result shows: a table that is not that of the choices is dimmed. */
+function markResult(state) {
+  at("result").dataset.state = resultState(state);
 }
 
 /** Rows and columns are above the table; on a small screen they come before the button, in the order of the steps. */
@@ -77,18 +114,19 @@ function drawTop(state) {
       "div",
       { class: "brand" },
       el("span", { class: "mark", "aria-hidden": "true" }),
-      el("div", {}, el("h1", {}, t("page")), el("p", {}, `${catalogue.agency} · ${headingOf(catalogue)}`)),
+      el("div", {}, el("h1", {}, t("page")), el("p", {}, [officeOf(catalogue), headingOf(catalogue)].filter(Boolean).join(" · "))),
     ),
     el(
       "div",
       { class: "row options" },
+      places.mine,
       tokenView(state, renew),
       choice(
         t("language"),
         Object.entries(LANGUAGES),
         state.lang,
-        (lang) => {
-          speak(lang);
+        async (lang) => {
+          await speak(lang);
           actions.show({ lang });
           renew();
         },
@@ -107,40 +145,54 @@ function drawTop(state) {
       ),
     ),
   );
-  replace(at("bottom"), el("p", {}, catalogue.protection, " ", el("a", { href: "openapi.json" }, t("foot.api"))));
-  replace(places.heading, el("h2", { id: "builder-title" }, t("builder")));
+  replace(
+    at("bottom"),
+    el("p", {}, t("why.noise"), " ", el("a", { href: "api", data: { key: "api" } }, t("foot.api"))),
+    el("details", { data: { key: "exact" } }, el("summary", {}, t("foot.exact")), el("p", {}, catalogue.protection), el("p", {}, catalogue.noise)),
+  );
+  replace(places.mine, mineView(visits));
+  replace(places.heading, el("h2", { id: "builder-title" }, t("builder")), panelView());
 }
 
 /** Request everything again: texts differ by language, and trusted users get more. */
 async function renew() {
-  const { catalogue } = store.state.world;
-  catalogue.protection = (await api.catalogue()).protection;
-  drawTop(store.state);
+  const catalogue = await api.catalogue();
+  store.change({ world: { ...store.state.world, catalogue, codelists: makeCodelists(redraw) }, found: null });
+  find();
   await actions.recallJobs();
   const { answer } = store.state;
+  if (answer.status === "none") await loadStart(store);
   const isCurrent = answer.status === "ready" && answer.table && !isStale(store.state);
   if (isCurrent || answer.problem?.isRefusal || answer.problem?.status === 400) await actions.run({ push: false });
   else actions.preview();
 }
 
+/** Draw a place where what it is drawn from has changed: building its elements takes longer than laying out a table. */
+function drawWhereChanged(name, parts, make) {
+  const before = drawnFrom.get(name);
+  if (before && parts.every((part, k) => part === before[k])) return;
+  drawnFrom.set(name, parts);
+  replace(places[name], make());
+}
+
 function drawQuestion(state) {
-  replace(places.unit, unitView(state, actions));
+  const { unit, count, where, lang, world } = state;
+  drawWhereChanged("unit", [unit, count, where, lang, world], () => unitView(state, actions));
   drawVariables(state);
   replace(
     places.axes,
     axesView(state, actions, (axis) => editCodes(axis, store, actions), WIDE.matches),
   );
-  replace(places.tables, tablesView(state, actions));
+  drawWhereChanged("tables", [lang, world], () => tablesView(state, actions));
 }
 
+/** The list of variables shows which ones the table has, not where. */
 function drawVariables(state) {
-  const scrolled = () => [places.variables.querySelector(".variables"), places.variables.parentElement].filter(Boolean);
-  const tops = scrolled().map((one) => one.scrollTop);
-  replace(
-    places.variables,
-    variablesView(state, actions, (search) => store.change({ search })),
+  const { unit, search, found, about, lang, world } = state;
+  const axes = axesOf(state).map((axis) => JSON.stringify(axis)).sort().join();
+  drawWhereChanged("variables", [unit, search, found, about, lang, world, axes], () =>
+    variablesView(state, actions, (members) => store.change(members), (axis, back) => editCodes(axis, store, actions, back)),
   );
-  if (tops.length === 2) scrolled().forEach((one, k) => Object.assign(one, { scrollTop: tops[k] }));
 }
 
 /** A table of the same shape keeps its place while its order or its values change. */
@@ -153,13 +205,10 @@ function keepGrid(make) {
     before.view.table === grid.view.table &&
     before.view.rowCount === grid.view.rowCount &&
     before.view.columnCount === grid.view.columnCount;
-  const [top, left] = same ? [before.place.scrollTop, before.place.scrollLeft] : [0, 0];
   if (same) grid.at = before.at;
-  queueMicrotask(() => {
-    grid.place.scrollTop = top;
-    grid.place.scrollLeft = left;
-    grid.draw();
-  });
+  if (before) grid.room = same ? before.room : { ...before.room, scrollTop: 0, scrollLeft: 0 }; // so that the first drawing is the last
+  const { scrollTop, scrollLeft } = grid.room;
+  if (scrollTop || scrollLeft) queueMicrotask(() => Object.assign(grid.place, { scrollTop, scrollLeft })); // when it is in the document
   grid.draw();
   return grid.place;
 }
@@ -167,14 +216,15 @@ function keepGrid(make) {
 /** What tabs, bookmarks and the history call the page: the table that it shows. */
 function nameWindow({ answer, world: { catalogue } }) {
   const shown = answer.table ? [title(catalogue, answer.query)] : [];
-  document.title = [...shown, t("page"), headingOf(catalogue)].join(" · ");
+  const name = [...shown, t("page"), headingOf(catalogue)].join(" · ");
+  if (document.title !== name) document.title = name;
 }
 
 /** The answer is drawn again only where it changes: while it is not that of the choices, it is dimmed. */
-function drawLayout(state) {
+function drawLayout(state, before) {
   const { answer } = state;
-  if (answer.table && answer.status !== "failed" && isStale(state)) markResult(at("result"), state);
-  else drawAnswer(state);
+  if (answer.table && answer.status !== "failed" && isStale(state)) markResult(state);
+  else drawAnswer(state, before, true);
 }
 
 /** Where tables are charged, the prices of the examples; those that the budget does not pay are not shown. */
@@ -182,31 +232,54 @@ async function priceExamples() {
   const prices = await Promise.all(
     examples(store.state).map(async ({ members }) => {
       const found = await api.preview(queryOf({ ...store.state, ...members })).catch(() => null);
-      return found && !found.refusal && found.budget ? { price: found.budget.price } : {};
+      return found && !found.refusal && found.budget ? { price: found.budget.price, left: found.budget.left } : {};
     }),
   );
   store.change({ prices });
 }
 
-/** A table that is only waited for stays as it is. */
-function drawAnswer(state, before = null) {
-  markResult(at("result"), state);
-  replace(places.waiting, waitingView(state, actions));
+/** A table that is only waited for stays as it is, unless its rows and columns have moved. */
+function drawAnswer(state, before = null, isMoved = false) {
   const { answer } = state;
-  const isSame = before && ANSWER.every((name) => name === "answer" || state[name] === before[name]);
+  if (answer.status === "none" && !answer.table) {
+    drawStart(state);
+    return;
+  }
+  if (!result) {
+    needResult();
+    return;
+  }
+  markResult(state);
+  replace(places.waiting, result.waitingView(state, actions));
+  const isSame = before && !isMoved && ANSWER.every((name) => name === "answer" || state[name] === before[name]);
   const wasShown = before && ["ready", "loading"].includes(before.answer.status) && before.answer.table;
   if (isSame && answer.table && wasShown === answer.table && answer.asked === before.answer.asked && !answer.problem) return;
   nameWindow(state);
   if (state.view !== "table") grid = null;
-  replace(places.answer, resultView(state, actions, keepGrid));
-  replace(places.notes, notesView(state));
+  if (before && grid?.place.isConnected && FIXED.every((name) => state[name] === before[name])) {
+    result.updateResult(places.answer, state, actions, grid);
+    drawCell(state);
+    return;
+  }
+  replace(places.answer, result.resultView(state, actions, keepGrid));
+  if (!before || ["answer", "lang", "world"].some((name) => state[name] !== before[name])) replace(places.notes, result.notesView(state));
   drawCell(state);
 }
 
+/** What is shown while there is no table. */
+function drawStart(state) {
+  markResult(state);
+  nameWindow(state);
+  grid = null;
+  for (const name of ["waiting", "cell", "notes"]) replace(places[name]);
+  replace(places.answer, refusedView(state, actions) ?? startView(state, actions));
+}
+
 function drawCell(state) {
+  if (!result) return;
   replace(
     places.cell,
-    cellView(state, () => {
+    result.cellView(state, () => {
       store.change({ cell: null });
       grid?.focusable()?.focus();
     }),
@@ -217,15 +290,29 @@ function drawCell(state) {
 function watch() {
   store.watch(["lang", "theme", "world"], drawTop);
   store.watch(QUESTION, drawQuestion);
-  store.watch(["search"], drawVariables);
+  store.watch(["search", "found", "about"], drawVariables);
+  store.watch(["search", "unit"], find);
   store.watch([...QUESTION, "preview", "answer", "submitting"], (state) =>
     replace(places.verdict, verdictView(state, actions)),
   );
   store.watch(["rows", "columns", "unit", "count", "where"], (state, before) => {
-    if (ANSWER.every((name) => state[name] === before[name])) drawLayout(state);
+    if (ANSWER.every((name) => state[name] === before[name])) drawLayout(state, before);
   });
   store.watch(ANSWER, drawAnswer);
+  store.watch(["preview"], (state, before) => {
+    const isStart = state.answer.status === "none" && !state.answer.table;
+    if (isStart && (state.preview.found?.refusal || before.preview.found?.refusal)) drawStart(state);
+  });
   store.watch(["cell"], drawCell);
+  store.watch([...QUESTION, ...ANSWER], () => {
+    cancelNote();
+    cancelNote = afterDrawing(() => {
+      visits.noteTable();
+      visits.note();
+    });
+  });
+  watchKeys(visits);
+  watchFull(actions.redraw);
   store.watch(["jobs", "lang"], (state) => replace(places.jobs, jobsView(state, actions)));
   addEventListener("popstate", restore);
   addEventListener("beforeprint", () => grid?.print(true));
@@ -235,14 +322,14 @@ function watch() {
     drawQuestion(store.state);
   });
   addEventListener("keydown", (event) => {
-    const menu = event.key === "Escape" && document.querySelector("details.menu[open]");
+    const menu = event.key === "Escape" && document.querySelector("details.menu[open], details.more[open]");
     if (menu) {
       menu.open = false;
       menu.querySelector("summary").focus();
     }
   });
   addEventListener("click", (event) => {
-    for (const menu of document.querySelectorAll("details.menu[open]"))
+    for (const menu of document.querySelectorAll("details.menu[open], details.more[open]"))
       if (!menu.contains(event.target)) menu.open = false;
   });
 }
@@ -264,14 +351,22 @@ async function restore() {
       preview: { status: "none" },
       cell: null,
     });
+    starting = loadStart(store);
     if (world.catalogue.charged) await priceExamples();
     return;
   }
   const { shown, ...rest } = members;
-  if (rest.lang) speak(rest.lang);
+  if (rest.lang && rest.lang !== store.state.lang) await speakAgain(rest.lang);
   store.change({ ...rest, answer: { status: "none" }, cell: null });
   if (shown && !world.catalogue.charged) await actions.restoreTable();
   else actions.preview();
+}
+
+/** Another language than that of the page: its texts, and the labels of the office in it. */
+async function speakAgain(lang) {
+  await speak(lang);
+  const catalogue = await api.catalogue();
+  store.change({ world: { ...store.state.world, catalogue, codelists: makeCodelists(redraw) }, lang });
 }
 
 async function fromSaved(name) {
@@ -300,14 +395,24 @@ async function fromSaved(name) {
 
 const redraw = () => store.change({ world: { ...store.state.world } });
 
+/** The catalogue and the settings: those in the page itself, if they have the reader's language and there is no token. */
+async function firstAnswers(first) {
+  if (first.language === document.documentElement.lang && !api.hasToken()) return first;
+  const [catalogue, settings] = await Promise.all([api.catalogue(), api.settings()]);
+  return { catalogue, settings };
+}
+
 async function start() {
   const theme = keptTheme();
   applyTheme(theme);
-  speak(preferred(navigator.languages));
+  const first = JSON.parse(at("first").textContent);
+  learn(first.language, first.texts);
+  await speak(preferred(navigator.languages)).catch(() => speak(first.language));
+  restorePanel();
   frame();
   try {
-    const [catalogue, settings] = await Promise.all([api.catalogue(), api.settings()]);
-    labelledIn(settings.language);
+    const { catalogue, settings } = await firstAnswers(first);
+    labelledIn(settings.languages);
     watch();
     store.change({
       world: { catalogue, settings, codelists: makeCodelists(redraw) },
@@ -318,6 +423,8 @@ async function start() {
     await restore();
     actions.recallJobs();
     document.documentElement.dataset.ready = "yes";
+    await starting; // on a slow line the views of tables would delay it
+    needResult();
   } catch (problem) {
     replace(places.answer, notStarted(problem));
     if (problem.status === 401) signIn(() => location.reload());

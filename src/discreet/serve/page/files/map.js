@@ -4,11 +4,15 @@ import * as api from "./api.js";
 import { codeText } from "./answer.js";
 import { pickOf } from "./chart_data.js";
 import { choice, el, replace, svg } from "./dom.js";
-import { number, percent, t } from "./language.js";
-import { METHODS, breaksOf, classOf } from "./map_classes.js";
+import { t } from "./language.js";
+import { METHODS } from "./kinds.js";
+import { breaksOf, classOf } from "./map_classes.js";
 import { zoomable } from "./map_zoom.js";
+import { marking } from "./marks.js";
+import { SHARES } from "./measures.js";
 import { unitName, variableName } from "./names.js";
 import { hideTip, showTip } from "./tip.js";
+import { measureName } from "./values.js";
 
 const CLASSES = 5;
 const WIDE = 860;
@@ -16,30 +20,57 @@ const TALLEST = 640;
 const CODES = ["code", "CODE", "id", "ID", "NUTS_ID", "LAU_ID", "GEO", "geo", "gid"];
 let shapes = null; // the GeoJSON is large and does not change
 
-/** The map, with a list for each other variable that chooses the code shown, and one for the classes. */
+/** The map, with a list for each other variable that chooses the code shown, one for the classes, and a second map. */
 export function mapView(state, view, actions) {
   const { table } = state.answer;
   const place = table.axes.find((axis) => axis.isPlace);
   if (!place) return el("p", { class: "notice" }, t("map.none"));
   const others = table.axes.filter((axis) => axis !== place && axis.codes.length > 1);
-  const lists = others.map((axis) =>
-    choice(
-      variableName(state.world.catalogue, axis.variable),
-      axis.codes.map((code, k) => [code, codeText(axis, k, state.texts, t("total"))]),
-      axis.codes[pickOf(axis, state.picks)],
-      (code) => actions.show({ picks: { ...state.picks, [axis.variable]: code } }),
-      { data: { key: `pick-${axis.variable}` } },
-    ),
-  );
   const figure = el("figure", { class: "map" }, el("p", { class: "quiet" }, t("loading")));
   shapes ??= api.geometry();
   shapes
-    .then((found) => replace(figure, drawn(state, view, place, others, found)))
+    .then((found) => replace(figure, drawn(state, view, place, others, found, actions)))
     .catch(() => {
       shapes = null;
       replace(figure, el("p", { class: "notice bad", role: "alert" }, t("map.failed")));
     });
-  return el("div", {}, el("div", { class: "row picks" }, lists, classLists(state, view, actions)), figure);
+  const first = pickLists(state, others, state.picks, "pick", (picks) => actions.show({ picks }));
+  const second = state.second && pickLists(state, others, state.second, "second", (picks) => actions.show({ second: picks }), `${t("map.second")}: `);
+  return el(
+    "div",
+    {},
+    el("div", { class: "row picks" }, first, classLists(state, view, actions), others.length ? twoMaps(state, others, actions) : null, second),
+    figure,
+  );
+}
+
+const pickLists = (state, others, picks, key, pick, of = "") =>
+  others.map((axis) =>
+    choice(
+      `${of}${variableName(state.world.catalogue, axis.variable)}`,
+      axis.codes.map((code, k) => [code, codeText(axis, k, state.texts, t("total"))]),
+      axis.codes[pickOf(axis, picks)],
+      (code) => pick({ ...picks, [axis.variable]: code }),
+      { data: { key: `${key}-${axis.variable}` } },
+    ),
+  );
+
+/** A second map of the same areas, which starts with the next category. */
+function twoMaps(state, others, actions) {
+  const next = () => {
+    const axis = others[0];
+    const now = pickOf(axis, state.picks);
+    const free = axis.codes.map((_, k) => k).filter((k) => k !== axis.total && k !== now);
+    const other = free.find((k) => k > now) ?? free[0] ?? now; // a total of 100 % everywhere is no map
+    return { ...state.picks, [axis.variable]: axis.codes[other] };
+  };
+  const change = (event) => actions.show({ second: event.target.checked ? next() : null });
+  return el(
+    "label",
+    { class: "check" },
+    el("input", { type: "checkbox", checked: Boolean(state.second), data: { key: "map-two" }, on: { change } }),
+    el("span", {}, t("map.two")),
+  );
 }
 
 /** How the values become shades; limits of one's own are a list of numbers. */
@@ -52,7 +83,8 @@ function classLists(state, view, actions) {
     { data: { key: "map-classes" } },
   );
   if (state.classes !== "own") return [method];
-  const factor = view.shareAt ? 100 : 1;
+  const isShare = SHARES.includes(view.measure.kind);
+  const factor = isShare ? 100 : 1;
   const read = (event) => {
     const limits = event.target.value.split(/[;\s]+/).filter(Boolean).map((one) => Number(one.replace(",", ".")) / factor);
     actions.show({ limits: limits.filter((one) => Number.isFinite(one)).sort((a, b) => a - b) });
@@ -60,7 +92,7 @@ function classLists(state, view, actions) {
   const field = el("input", {
     type: "text",
     value: state.limits.map((one) => String(Number((one * factor).toPrecision(6)))).join("; "),
-    placeholder: view.shareAt ? "10; 20; 30 (%)" : "100; 1000; 5000",
+    placeholder: isShare ? "10; 20; 30 (%)" : "100; 1000; 5000",
     data: { key: "map-limits" },
     on: { change: read },
   });
@@ -68,82 +100,117 @@ function classLists(state, view, actions) {
 }
 
 /** What a map shows, so that a reader knows of what a share is: "Male, % of row (persons)". */
-function headingOf(state, view, others) {
+function headingOf(state, view, others, picks) {
   const { catalogue } = state.world;
+  const { measure } = view;
   const picked = others
-    .map((axis) => [axis, pickOf(axis, state.picks)])
+    .map((axis) => [axis, pickOf(axis, picks)])
     .filter(([axis, k]) => k !== axis.total)
     .map(([axis, k]) => codeText(axis, k, state.texts, t("total")));
   const unit = unitName(state.answer.query.unit, catalogue);
   const what = picked.join(" · ") || t("total");
-  if (!view.shareAt) return t("map.number", { what, unit });
+  if (measure.kind === "count") return t("map.number", { what, unit });
+  if (measure.base) return t("map.compared", { what, measure: measureName(state, measure), unit });
   const place = state.answer.table.axes.find((axis) => axis.isPlace);
   const isInRows = view.down.axes.includes(place);
   const whole = state.values === "total" ? "table" : (state.values === "row") === isInRows ? "area" : "areas";
   return t(`map.share.${whole}`, { what, unit });
 }
 
-function drawn(state, view, place, others, geometry) {
-  const offset = others.reduce((sum, axis) => sum + pickOf(axis, state.picks) * axis.stride, 0);
-  const indexOf = (k) => offset + k * place.stride;
-  const known = new Map(place.codes.map((code, k) => [code, { k, value: view.amountAt(indexOf(k)) }]));
+/** One map, or two of the same classes side by side that are moved together. */
+function drawn(state, view, place, others, geometry, actions) {
+  const known = new Map(place.codes.map((code, k) => [code, k]));
   const features = (geometry.features || [])
-    .map((feature) => ({ feature, found: known.get(codeOf(feature, known)) }))
-    .filter((one) => one.found);
+    .map((feature) => ({ feature, k: known.get(codeOf(feature, known)) }))
+    .filter((one) => one.k !== undefined);
   if (!features.length) return [el("p", { class: "notice" }, t("map.nothing"))];
-  const finest = finestOnly(features, place);
-  const values = finest
-    .map((one) => one.found.value)
+  const areas = finestOnly(features, place);
+  const every = [state.picks, ...(state.second ? [state.second] : [])];
+  const amounts = every.map((picks) => {
+    const offset = others.reduce((sum, axis) => sum + pickOf(axis, picks) * axis.stride, 0);
+    return areas.map(({ k }) => view.amountAt(offset + k * place.stride));
+  });
+  const values = amounts
+    .flat()
     .filter((value) => value !== null)
     .sort((a, b) => a - b);
   const breaks = breaksOf(state.classes, values, CLASSES, state.limits);
-  const shown = view.shareAt ? percent : number;
-  const project = projection(finest.map((one) => one.feature.geometry));
-  const readout = el("p", { class: "readout", "aria-hidden": "true" }, t("map.hint"));
-  const paths = finest.map(({ feature, found }, k) => {
-    const value = found.value === null ? t("withheld") : shown(found.value);
-    const caption = `${codeText(place, found.k, state.texts, t("total"))}: ${value}`;
-    return svg(
-      "path",
-      {
-        d: path(feature.geometry, project),
-        role: "img",
-        "aria-label": caption,
-        tabindex: k ? "-1" : "0",
-        ...(found.value === null
-          ? { class: "hatched", fill: "url(#hatch)" }
-          : { class: `shade-${classOf(found.value, breaks)}` }),
-      },
-      svg("title", {}, caption),
-    );
-  });
+  const project = projection(areas.map((one) => one.feature.geometry));
+  const readout = el("p", { class: "readout hint", "aria-hidden": "true" }, t("map.hint"));
+  const shared = { state, view, place, areas, breaks, project, readout, mark: marking(state, actions) };
+  const maps = every.map((picks, n) => mapOf(shared, amounts[n], headingOf(state, view, others, picks)));
+  const zoom = zoomable(maps.map((one) => one.drawing), project);
+  for (const one of maps) one.drawing.addEventListener("focusin", (event) => zoom.reveal(event.target));
+  maps[0].frame.append(zoom.buttons);
+  const hasWithheld = amounts.flat().some((value) => value === null);
+  return [
+    el("div", { class: "maps" }, maps.map((one) => el("div", {}, one.heading, one.frame))),
+    readout,
+    shadeLegend(values, breaks, view.measure.text, hasWithheld),
+  ];
+}
+
+function mapOf({ state, view, place, areas, breaks, project, readout, mark }, amounts, caption) {
+  const paths = areas.map(({ feature, k }, n) => areaPath(feature, amounts[n], n, { state, view, place, k, breaks, project }));
   const ring = svg("path", { class: "ring", "aria-hidden": "true", d: "" }); // over all neighbours
+  const markAt = (target) => {
+    const area = target.closest?.("path[data-area]");
+    if (area) mark(area.dataset.area);
+  };
   const drawing = svg(
     "svg",
     {
       viewBox: `0 0 ${project.width} ${project.height}`,
       role: "group",
-      "aria-label": t("map.about", { n: finest.length }),
+      "aria-label": `${caption}. ${t("map.about", { n: areas.length })}`,
       on: {
-        keydown: (event) => byArrow(event, paths),
+        keydown: (event) => {
+          byArrow(event, paths);
+          if (event.key !== "Enter" && event.key !== " ") return;
+          event.preventDefault();
+          markAt(event.target);
+        },
         focusin: (event) => read(event, readout, paths, ring),
         focusout: () => ring.setAttribute("d", ""),
         pointermove: (event) => pointed(event, readout),
         pointerleave: hideTip,
-        click: (event) => event.target.focus?.(),
+        click: (event) => {
+          if (drawing.dataset.dragged === "yes") return; // the end of a move
+          event.target.focus?.();
+          markAt(event.target);
+        },
       },
     },
     hatching(),
-    paths,
+    paths.toSorted((a, b) => a.classList.contains("chosen") - b.classList.contains("chosen")), // marks over neighbours
     ring,
   );
-  const hasWithheld = finest.some((one) => one.found.value === null);
-  return [
-    el("p", { class: "map-heading" }, el("strong", {}, headingOf(state, view, others))),
-    el("div", { class: "map-frame" }, drawing, zoomable(drawing, project)),
-    readout,
-    shadeLegend(values, breaks, shown, hasWithheld),
-  ];
+  const heading = el("p", { class: "map-heading" }, el("strong", {}, caption));
+  return { drawing, heading, frame: el("div", { class: "map-frame" }, drawing) };
+}
+
+function areaPath(feature, amount, n, { state, view, place, k, breaks, project }) {
+  const code = place.codes[k];
+  const isMarked = state.marked.includes(code);
+  const value = amount === null ? t("withheld") : view.measure.text(amount);
+  const caption = `${codeText(place, k, state.texts, t("total"))}: ${value}`;
+  const shade = amount === null ? "hatched" : `shade-${classOf(amount, breaks)}`;
+  return svg("path", {
+    d: path(feature.geometry, project),
+    role: "button",
+    "aria-label": caption,
+    "aria-pressed": String(isMarked),
+    tabindex: n ? "-1" : "0",
+    data: { area: code, key: `area-${code}` },
+    class: isMarked ? `${shade} chosen` : shade,
+    fill: amount === null ? "url(#hatch)" : null,
+  });
+}
+
+/** Show the value of an area in place of the hint. */
+function showCaption(readout, caption) {
+  readout.classList.remove("hint");
+  readout.textContent = caption;
 }
 
 /** The value at the pointer. */
@@ -154,7 +221,7 @@ function pointed(event, readout) {
     return;
   }
   const caption = area.getAttribute("aria-label");
-  readout.textContent = caption;
+  showCaption(readout, caption);
   const { clientX: left, clientY: top } = event;
   showTip({ left, right: left, top: top - 10, bottom: top + 14, width: 0 }, caption);
 }
@@ -163,7 +230,7 @@ function pointed(event, readout) {
 function read(event, readout, paths, ring) {
   const area = event.target.closest("path[role]");
   if (!area) return;
-  readout.textContent = area.getAttribute("aria-label");
+  showCaption(readout, area.getAttribute("aria-label"));
   if (event.type !== "focusin") return;
   ring.setAttribute("d", area.getAttribute("d"));
   for (const one of paths) one.setAttribute("tabindex", one === area ? "0" : "-1");
@@ -206,8 +273,8 @@ function codeOf(feature, known) {
 
 /** Regions would cover the districts in them: only the finest areas that have a shape are drawn. */
 function finestOnly(features, place) {
-  const deepest = Math.max(...features.map((one) => place.depths[one.found.k]));
-  return features.filter((one) => place.depths[one.found.k] === deepest);
+  const deepest = Math.max(...features.map((one) => place.depths[one.k]));
+  return features.filter((one) => place.depths[one.k] === deepest);
 }
 
 function rings(geometry) {

@@ -1,6 +1,5 @@
 // Classes of a map: the limits between shades, by one of four methods. Pure functions on sorted values.
 
-export const METHODS = ["quantile", "equal", "natural", "own"];
 const MOST_NATURAL = 600; // values that natural breaks are computed from
 
 /** The lower limits of all classes but the first. */

@@ -1,29 +1,41 @@
-// How things are called: labels from the office first, then names that the page knows, then the codes themselves.
+// How things are called: by the labels that the server gives in the reader's language, else by their names.
 
-import { isOwn, listed, maybe, number, t } from "./language.js";
+import { listed, number, t } from "./language.js";
 import { breakdownsOf, variableNamed, variableOf } from "./question.js";
 
-// Codes such as LOC mean something only inside the EU census programme, so the page believes that it speaks of that
-// programme only where several of its codes occur together.
-const TOPICS = ["GEO", "SEX", "AGE", "LMS", "CAS", "OCC", "IND", "SIE", "EDU", "POB", "COC", "YAE", "FST", "HST"];
-const ALWAYS = ["GEO", "SEX", "AGE"];
-const ENOUGH = 5;
-
 /** The name of a variable. */
-export function variableName(catalogue, name) {
-  const found = variableNamed(catalogue, name);
-  if (found && isLabel(`topic.${name}`, found.label, name)) return found.label;
-  const isProgramme = TOPICS.filter((one) => variableNamed(catalogue, one)).length >= ENOUGH;
-  return (isProgramme || ALWAYS.includes(name) ? maybe(`topic.${name}`) : "") || found?.label || name;
-}
+export const variableName = (catalogue, name) => variableNamed(catalogue, name)?.label || name;
 
-/** Whether the office gave a label of its own: one that the page knows is shown in the reader's language instead. */
-const isLabel = (key, label, name) => Boolean(label) && label !== name && !isOwn(key, label);
+/** Variables by topic, both in the order in which the declared tables use them; those without a topic come last. */
+export function topicsOf(variables, catalogue) {
+  const used = new Map();
+  for (const table of catalogue.tables)
+    for (const axis of table.axes) if (!used.has(axis.split(".")[0])) used.set(axis.split(".")[0], used.size);
+  const order = (one) => used.get(one.name) ?? used.size;
+  const topics = new Map();
+  for (const one of [...variables].sort((a, b) => order(a) - order(b)))
+    topics.set(one.topic, [...(topics.get(one.topic) || []), one]);
+  const none = topics.get("");
+  topics.delete("");
+  return [...topics, ...(none ? [["", none]] : [])];
+}
 
 /** The name of a unit, such as persons. */
 export function unitName(unit, catalogue) {
-  const label = catalogue?.unit_labels?.[unit];
-  return isLabel(`unit.${unit}`, label, unit) ? label : maybe(`unit.${unit}`) || unit;
+  return catalogue?.unit_labels?.[unit] || unit;
+}
+
+/** The office, where it has declared itself: an id that only follows from a folder's name means nothing to readers. */
+export function officeOf({ agency, name }) {
+  const plain = name.toUpperCase().replace(/[^A-Z0-9_-]+/g, "_").replace(/^[_-]+|[_-]+$/g, "");
+  return [plain, `A_${plain}`].includes(agency) ? "" : agency;
+}
+
+/** How to cite the table on the screen. */
+export function citationOf({ answer, world: { catalogue } }, link = location.href.split("#")[0].split("?")[0]) {
+  const office = officeOf(catalogue);
+  const texts = { heading: headingOf(catalogue), version: catalogue.version, title: title(catalogue, answer.query), link };
+  return `${office ? `${office}: ` : ""}${t("cite", texts)}`;
 }
 
 /** The title of the catalogue. */
@@ -31,15 +43,15 @@ export const headingOf = (catalogue) => catalogue.title || catalogue.name;
 
 /** What the office calls a level of a variable, such as five-year groups; nothing where it is called by its code. */
 function levelLabel({ name, label }) {
-  if (!name.includes(".") || name.endsWith(`.${label}`)) return "";
-  return isOwn(`level.${name}`, label) ? maybe(`level.${name}`) : label;
+  return !name.includes(".") || name.endsWith(`.${label}`) ? "" : label;
 }
 
 /** The text of a breakdown in a list: its level, if it has one, and how many categories. */
-export function breakdownName(catalogue, breakdown) {
+export function breakdownName(catalogue, breakdown, isShort = false) {
   const variable = variableNamed(catalogue, breakdown.name.split(".")[0]);
   const level = breakdown.name.split(".").slice(1).join(".");
   const count = t(variable?.is_place ? "areas" : "categories", { n: breakdown.finest });
+  if (level && isShort) return `${levelLabel(breakdown) || level} (${number(breakdown.finest)})`;
   return level ? `${levelLabel(breakdown) || level} · ${count}` : count;
 }
 

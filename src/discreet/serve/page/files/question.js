@@ -48,11 +48,14 @@ export const variablesOf = (state) => state.world.catalogue.variables.filter((on
 export const firstBreakdown = (variable) =>
   (variable.breakdowns.find((one) => one.codes > 1) ?? variable.breakdowns[0]).name;
 
-/** Add a variable: to the columns where it is short and they are free, else to the rows. */
+/** Add a variable: of the first two the longer is in rows, the shorter in columns; others go to the rows. */
 export function added(state, variable, side = "") {
   if (axesOf(state).some((axis) => variableOf(axis) === variable.name)) return {};
   const axis = { breakdown: firstBreakdown(variable), codes: [], groups: {} };
-  const short = lengthOf(axis, state.world.catalogue) <= 12 && !state.columns.length && state.rows.length;
+  const length = (one) => lengthOf(one, state.world.catalogue);
+  if (!side && state.rows.length === 1 && !state.columns.length && length(axis) > length(state.rows[0]))
+    return { rows: [axis], columns: state.rows };
+  const short = length(axis) <= 12 && !state.columns.length && state.rows.length;
   const where = side || (short ? "columns" : "rows");
   return { [where]: [...state[where], axis] };
 }
@@ -92,8 +95,11 @@ export function taken(state, query) {
     groups: {},
     ...(typeof axis === "string" ? { breakdown: axis } : axis),
   }));
-  const columns = axes.filter((axis) => inColumns.has(variableOf(axis)));
-  const rows = axes.filter((axis) => !inColumns.has(variableOf(axis)));
+  const sides = {
+    rows: axes.filter((axis) => !inColumns.has(variableOf(axis))),
+    columns: axes.filter((axis) => inColumns.has(variableOf(axis))),
+  };
+  const { rows, columns } = sides.rows.length ? sides : laidOut(axes, state.world.catalogue); // no table of one long row
   return { unit: query.unit || state.unit, where: query.where || "", count: query.count || "", rows, columns };
 }
 

@@ -1,26 +1,32 @@
 // The right side: the answer, how it is shown, and what a reader must know of it.
 
-import { isStale, layoutFor, resultState } from "./actions.js";
-import { laidOut, possible, codeText } from "./answer.js";
+import { isStale, layoutFor } from "./actions.js";
+import { laidOut, codeText } from "./answer.js";
 import { chartView } from "./chart.js";
-import { button, choice, el, signButton } from "./dom.js";
+import { button, choice, el, replace, signButton } from "./dom.js";
 import { downloadView } from "./download.js";
 import { filterWords } from "./filter.js";
 import { Grid } from "./grid.js";
-import { decimal, number, percent, t } from "./language.js";
+import { number, percent, t } from "./language.js";
 import { mapView } from "./map.js";
-import { NOISE, fetchRanges } from "./noise.js";
-import { axesText, headingOf, title, variableName } from "./names.js";
-import { lengthOf } from "./question.js";
+import { markedView, marking } from "./marks.js";
+import { possible } from "./measures.js";
+import { NOISE } from "./kinds.js";
+import { fetchRanges, makePointer } from "./noise.js";
+import { citationOf, headingOf, title, variableName } from "./names.js";
+import { fullView } from "./screen.js";
 import { shareView } from "./share.js";
-import { fromTable } from "./tables.js";
+import { linesView, valuesView } from "./values.js";
 import { blockedView, refusalTitle, refusalView } from "./verdict.js";
+
+/** What shows the noise of the cell that is pointed at. */
+export const pointer = makePointer;
 
 /** Everything but the chosen cell, which changes more often. */
 export function resultView(state, actions, keep) {
   const { answer } = state;
   const failed = answer.status === "failed" ? failedView(state, actions) : null;
-  if (!answer.table) return failed ?? (answer.status === "loading" ? loadingView(actions) : emptyView(state, actions));
+  if (!answer.table) return failed ?? loadingView(actions);
   const layout = layoutFor(state);
   const view = laidOut(answer.table, { ...state, ...layout });
   const isCurrent = !isStale(state);
@@ -30,20 +36,29 @@ export function resultView(state, actions, keep) {
     el(
       "div",
       { class: "shown", inert: !isCurrent && Boolean(failed) },
-      head(state, actions, layout, failed),
-      answer.table.warnings.map((caption) =>
-        el("p", { class: "notice warn" }, el("strong", {}, t("warned")), " ", caption),
-      ),
-      toolbar(state, actions, layout),
+      el("div", { class: "above" }, above(state, actions, layout, view, failed)),
       body(state, actions, view, keep),
+      el("div", { class: "below" }, markedView(state, actions)),
     ),
   ];
 }
 
-/** Mark what the result shows: a table that is not that of the choices is dimmed. */
-export function markResult(place, state) {
-  place.dataset.state = resultState(state);
+/** Show another view of the same table without taking it out of the document. */
+export function updateResult(place, state, actions, grid) {
+  const layout = layoutFor(state);
+  const view = laidOut(state.answer.table, { ...state, ...layout });
+  grid.update(view, state, callbacksOf(state, actions));
+  replace(place.querySelector(".above"), above(state, actions, layout, view, null));
+  replace(place.querySelector(".below"), markedView(state, actions));
 }
+
+const above = (state, actions, layout, view, failed) => [
+  head(state, actions, layout, failed),
+  state.answer.table.warnings.map((caption) =>
+    el("p", { class: "notice warn" }, el("strong", {}, t("warned")), " ", caption),
+  ),
+  toolbar(state, actions, layout, view),
+];
 
 function head(state, actions, layout, isBelow) {
   const {
@@ -51,7 +66,7 @@ function head(state, actions, layout, isBelow) {
     world: { catalogue },
   } = state;
   const filter = filterWords(answer.query.where, state.world);
-  const source = [headingOf(catalogue), catalogue.version, t("size.shown", { n: answer.table.size })];
+  const source = [headingOf(catalogue), catalogue.version && t("version", { version: catalogue.version }), t("size.shown", { n: answer.table.size })];
   return el(
     "header",
     { class: "result-head" },
@@ -62,25 +77,17 @@ function head(state, actions, layout, isBelow) {
       filter ? el("p", { class: "only" }, t("where.shown", { filter })) : null,
       el("p", { class: "quiet" }, source.filter(Boolean).join(" · ")),
     ),
-    el("div", { class: "row" }, downloadView(state, actions, layout), shareView(state, actions)),
+    el("div", { class: "row" }, downloadView(state, actions, layout), shareView(state, actions), fullView(actions.redraw)),
   );
 }
 
-function toolbar(state, actions, layout) {
-  const can = possible(state.answer.table, layout.rows, layout.columns);
-  const values = ["count", "row", "column", "total"].filter((one) => can[one]).map((one) => [one, t(`values.${one}`)]);
+function toolbar(state, actions, layout, view) {
   const swap = () => actions.show({ rows: state.columns, columns: state.rows, sort: null });
   return el(
     "div",
     { class: "toolbar", role: "group", "aria-label": t("toolbar") },
     tabs(state, actions),
-    choice(
-      t("values"),
-      values,
-      can[state.values] ? state.values : "count",
-      (chosen) => actions.show({ values: chosen }),
-      { data: { key: "values" } },
-    ),
+    valuesView(state, actions, layout, view),
     choice(
       t("texts"),
       ["labels", "codes", "both"].map((one) => [one, t(`texts.${one}`)]),
@@ -97,19 +104,23 @@ function toolbar(state, actions, layout) {
           { data: { key: "noise" } },
         )
       : null,
-    el(
-      "label",
-      { class: "check" },
-      el("input", {
-        type: "checkbox",
-        checked: state.totals,
-        data: { key: "totals" },
-        on: { change: (event) => actions.show({ totals: event.target.checked, sort: null }) },
-      }),
-      el("span", {}, t("totals")),
-    ),
+    moreView(state, actions),
     signButton("⇄", t("swap"), swap, { class: "sign swap", disabled: isStale(state), data: { key: "swap" } }),
     state.sort ? button(t("sort.none"), () => actions.show({ sort: null }), { data: { key: "unsort" } }) : null,
+  );
+}
+
+/** Choices that are used less often. */
+function moreView(state, actions) {
+  return el(
+    "details",
+    { class: "more", name: "menus", data: { key: "more" } },
+    el("summary", { class: "button" }, t("more")),
+    el(
+      "div",
+      { class: "drop" },
+      linesView(state, actions),
+    ),
   );
 }
 
@@ -129,12 +140,22 @@ function tabs(state, actions) {
           value: name,
           checked: state.view === name,
           data: { key: `view-${name}` },
-          on: { change: () => actions.show({ view: name, ...(name === "map" ? ratesFirst(state) : {}) }) },
+          on: { change: () => actions.show(viewed(state, name)) },
         }),
         el("span", {}, t(`view.${name}`)),
       ),
     ),
   );
+}
+
+let switched = null; // the share that a map chose by itself
+
+/** What another view changes: after a map the table is of counts again, unless the reader chose something else. */
+function viewed(state, name) {
+  if (name === "map") return { view: name, ...ratesFirst(state) };
+  const isBack = switched && state.values === switched.values;
+  switched = null;
+  return { view: name, ...(isBack ? { values: "count", picks: {} } : {}) };
 }
 
 /** A map of counts mostly shows where people live: it starts with the share of one category in each area. */
@@ -147,22 +168,24 @@ function ratesFirst(state) {
   const values = layout.rows.includes(place.variable) ? "row" : "column";
   if (!possible(table, layout.rows, layout.columns)[values]) return {};
   const first = other.codes.find((_, k) => k !== other.total);
-  return { values, picks: { [other.variable]: first } };
+  switched = { values, picks: { [other.variable]: first } };
+  return { ...switched };
 }
 
 function body(state, actions, view, keep) {
   if (state.view === "chart") return chartView(state, view, actions);
   if (state.view === "map" && state.world.settings.geometry) return mapView(state, view, actions);
-  return keep(
-    () =>
-      new Grid(view, state, {
-        ask: actions.explain,
-        sortBy: (column) => actions.show({ sort: nextSort(state.sort, column) }),
-        point: actions.point,
-        fetchNoise: (cells) => fetchRanges(state.answer, cells),
-      }),
-  );
+  return keep(() => new Grid(view, state, callbacksOf(state, actions)));
 }
+
+const callbacksOf = (state, actions) => ({
+  ask: actions.explain,
+  sortBy: (column) => actions.show({ sort: nextSort(state.sort, column) }),
+  point: actions.point,
+  fetchNoise: (cells, measure) => fetchRanges(state.answer, cells, measure),
+  fold: (axis, codes) => actions.show({ closed: { ...state.closed, [axis.variable]: codes } }),
+  markArea: marking(state, actions),
+});
 
 function nextSort(sort, column) {
   if (sort?.column !== column) return { column, direction: "descending" };
@@ -219,6 +242,7 @@ export function notesView(state) {
   return el(
     "div",
     { class: "notes" },
+    table.values.includes(null) ? el("p", { class: "withheld-why" }, t("withheld.why")) : null,
     table.blockedCount ? blockedView({ blocked: table.blocked, blocked_count: table.blockedCount }) : null,
     el(
       "details",
@@ -228,8 +252,8 @@ export function notesView(state) {
       el("p", {}, t("why.totals")),
       el("p", {}, t("why.percent")),
       catalogue.swapped ? el("p", {}, t("why.swapped")) : null,
-      el("p", { class: "quiet" }, table.noise),
     ),
+    el("p", { class: "cited" }, citationOf(state)),
   );
 }
 
@@ -281,65 +305,4 @@ function failedView(state, actions) {
             : button(t("again"), () => actions.run({ push: false }), { data: { key: "again" } }),
         ),
   ];
-}
-
-/** The first thing that a reader sees: what this is, and tables to begin with. */
-function emptyView(state, actions) {
-  const offered = examplesOf(state);
-  return [
-    el("header", { class: "result-head" }, el("h2", { id: "result-title" }, t("empty.title"))),
-    el("p", { class: "lead" }, t(state.world.catalogue.from_release ? "empty.lead.release" : "empty.lead")),
-    state.world.catalogue.charged ? el("p", { class: "notice" }, t("budget.about")) : null,
-    el(
-      "ol",
-      { class: "steps" },
-      ["pick", "place", "show"].map((step) =>
-        el("li", {}, el("strong", {}, t(`step.${step}`)), el("span", {}, t(`step.${step}.more`))),
-      ),
-    ),
-    offered.length ? el("h3", {}, t("empty.examples")) : null,
-    el(
-      "ul",
-      { class: "offers" },
-      offered.map(({ caption, members, price }, k) =>
-        el(
-          "li",
-          {},
-          button(
-            [...caption, price ? el("small", { class: "price" }, t("budget.cost", { price: decimal(price) })) : null].filter(Boolean),
-            () => actions.open(members),
-            { class: "offer", data: { key: `example-${k}` } },
-          ),
-        ),
-      ),
-    ),
-  ];
-}
-
-/** The examples: where tables are charged, only those that the budget pays, each with its price. */
-function examplesOf(state) {
-  if (!state.world.catalogue.charged) return examples(state);
-  return examples(state)
-    .map((one, k) => ({ ...one, ...state.prices[k] }))
-    .filter((one) => one.price !== undefined);
-}
-
-/** The smallest declared table of each unit, two of the first unit; a click shows one. */
-export function examples(state) {
-  const { catalogue } = state.world;
-  const made = catalogue.tables
-    .map((table) => ({ table, members: fromTable(table, catalogue) }))
-    .map((one) => ({ ...one, axes: [...one.members.rows, ...one.members.columns] }))
-    .filter(({ axes }) => axes.length > 1 && axes.length <= catalogue.limits.axes)
-    .map((one) => ({ ...one, cells: one.axes.reduce((product, axis) => product * lengthOf(axis, catalogue), 1) }))
-    .sort((a, b) => a.cells - b.cells);
-  return catalogue.units
-    .flatMap((unit, k) => made.filter(({ table }) => table.unit === unit).slice(0, k ? 1 : 2))
-    .map(({ table, members, axes }) => ({
-      caption: [
-        el("strong", {}, table.title || title(catalogue, { unit: table.unit, axes })),
-        el("small", {}, axesText(catalogue, { axes }).join(" × ")),
-      ],
-      members,
-    }));
 }

@@ -1,36 +1,35 @@
-// The table on the screen as a file: layout, order, percentages and texts as shown. Withheld cells are empty.
+// The table on the screen as the server is to write it into a file: which rows and columns in which order, and which numbers.
 
-import { laidOut, codeText } from "./answer.js";
-import { t } from "./language.js";
-import { variableName } from "./names.js";
+import { laidOut } from "./answer.js";
+import { SHARES } from "./measures.js";
+import { variableOf } from "./question.js";
 
-/** What is shown, taken apart: the names of the rows' axes, the rows of column headers, and the lines. */
-function shownIn(state, layout) {
+/** The question with its axes in the order of the layout: rows, then columns. */
+export function seenQuery({ answer }, { rows, columns }) {
+  const axes = [...rows, ...columns].map((name) => answer.query.axes.find((axis) => variableOf(axis) === name));
+  return { ...answer.query, axes };
+}
+
+/** The layout as the API takes it. */
+export function seenLayout(state, layout) {
   const view = laidOut(state.answer.table, { ...state, ...layout });
-  const textOf = (axis, place) => codeText(axis, place, state.texts, t("total"));
-  const columns = Array.from({ length: view.columnCount }, (_, k) => k);
-  const heads = view.across.axes.map((axis, k) => columns.map((column) => textOf(axis, view.columnHeader(k, column))));
+  const { measure } = view;
+  const across = view.across.axes.filter((axis) => !axis.isMeasure);
+  const lines = places(view.down.axes, view.rowCount, view.header);
+  const fields = [...new Set(places(across, view.columnCount, view.columnHeader))];
+  const [axis, place] = measure.base ?? [];
   return {
-    corner: view.down.axes.map((axis) => variableName(state.world.catalogue, axis.variable)),
-    heads: heads.length ? heads : [[t(`values.${state.values}`)]],
-    lines: Array.from({ length: view.rowCount }, (_, row) => ({
-      stubs: view.down.axes.map((axis, k) => textOf(axis, view.header(k, row))),
-      values: columns.map((column) => (view.share ? view.share(row, column) : view.value(row, column))),
-    })),
+    columns: layout.columns,
+    texts: state.texts,
+    percent: SHARES.includes(measure.kind) ? measure.kind : null,
+    compare: axis ? { kind: measure.kind, variable: axis.variable, code: axis.codes[place] } : null,
+    counts: state.counts,
+    ranges: state.noise === "beside",
+    lines,
+    fields,
   };
 }
 
-/** As CSV; shares as numbers. */
-export function seenCsv(state, layout) {
-  const { corner, heads, lines } = shownIn(state, layout);
-  const headLines = heads.map((head, k) => [
-    ...(k === heads.length - 1 ? corner : corner.map(() => "")),
-    ...head,
-  ]);
-  const all = [...headLines, ...lines.map(({ stubs, values }) => [...stubs, ...values.map((value) => value ?? "")])];
-  return `${all.map((line) => line.map((cell) => quoted(harmless(cell))).join(",")).join("\n")}\n`;
-}
-
-/** A text that no spreadsheet takes for a formula: names of groups may come from other users' links. */
-const harmless = (value) => (typeof value === "string" && /^\s*[=@+-]/.test(value) ? `'${value}` : value);
-const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value));
+/** The position of each line among all combinations of the codes of its axes. */
+const places = (axes, count, headerOf) =>
+  Array.from({ length: count }, (_, line) => axes.reduce((at, axis, k) => at * axis.codes.length + headerOf(k, line), 0));

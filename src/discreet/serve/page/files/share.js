@@ -2,10 +2,10 @@
 
 import * as api from "./api.js";
 import { open } from "./dialog.js";
-import { button, el, replace } from "./dom.js";
+import { button, el, replace, signButton } from "./dom.js";
 import { t } from "./language.js";
 import { fragmentOf, layoutOf } from "./link.js";
-import { snippets } from "./snippets.js";
+import { citationOf, title } from "./names.js";
 
 /** The button that opens the dialog. */
 export function shareView(state, actions) {
@@ -14,19 +14,25 @@ export function shareView(state, actions) {
 
 function dialogOf(state, actions) {
   const dialog = el("dialog", { class: "sheet", "aria-labelledby": "share-title" });
-  const address = new URL("api/v1/table", document.baseURI.split("#")[0]).href;
-  const code = snippets(state.answer.query, address, api.hasToken());
+  const code = el("div", { class: "examples" }, el("p", { class: "quiet" }, t("loading")));
+  actions.trying(api.examples(state.answer.query)).then((found) =>
+    replace(code, ...Object.entries(found ?? {}).map(([name, text]) => snippet(name, text, name, actions))),
+  );
+  const more = `api?${new URLSearchParams({ query: JSON.stringify(state.answer.query), lang: state.lang })}`;
   const permanent = el("div", {}, keepButton(state, actions, (link) => replace(permanent, kept(link))));
   const kept = (link) => snippet(t("share.permanent"), link, "permanent", actions);
+  const close = () => dialog.close();
   dialog.append(
-    el("h2", { id: "share-title" }, t("share")),
+    el("header", { class: "sheet-head" }, el("h2", { id: "share-title" }, t("share")), signButton("✕", t("close"), close, { data: { key: "share-away" } })),
     snippet(t("share.link"), location.href.split("#")[0].split("?")[0] + fragmentOf(state), "link", actions),
     permanent,
-    ...Object.entries(code).map(([name, text]) => snippet(name, text, name, actions)),
+    snippet(t("share.cite"), citationOf(state), "cite", actions),
+    code,
+    el("p", {}, el("a", { href: more, target: "_blank", rel: "noopener", data: { key: "api-page" } }, t("share.api"))),
     el(
       "div",
       { class: "foot" },
-      button(t("close"), () => dialog.close(), { class: "primary", data: { key: "share-close" } }),
+      button(t("close"), close, { class: "primary", data: { key: "share-close" } }),
     ),
   );
   open(dialog, "share");
@@ -38,7 +44,9 @@ function keepButton(state, actions, done) {
     const saved = await actions.trying(api.save(state.answer.query, layoutOf(state)));
     event.target.disabled = false;
     if (!saved) return;
-    done(new URL(saved.link.replace(/^\//, ""), document.baseURI).href);
+    const link = new URL(saved.link.replace(/^\//, ""), document.baseURI).href;
+    done(link);
+    actions.addLink(link, title(state.world.catalogue, state.answer.query));
     actions.announce(t("share.kept"));
     document.querySelector('[data-key="copy-permanent"]')?.focus();
   };

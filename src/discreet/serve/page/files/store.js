@@ -10,6 +10,15 @@ export function blank() {
     columns: [], // axes as the API takes them: {breakdown, codes, groups}
     view: "table",
     values: "count",
+    base: null, // comparisons: [variable, code] that numbers are compared with; null: what suits the kind
+    counts: false, // table: whether counts are beside shares and comparisons
+    top: 0, // table: how many of the largest rows are shown; 0: all
+    zeros: true, // table: whether rows and columns of zeros are shown
+    singles: false, // whether a category that is all of its parent has a line of its own
+    closed: {}, // table: variable -> codes whose categories below are not shown
+    density: "normal", // table: normal or compact
+    marked: [], // codes of areas that are marked in table and map
+    second: null, // map: picks of a second map beside the first
     texts: "labels",
     totals: true,
     sort: null, // {column: number, direction: "descending" | "ascending"}
@@ -27,6 +36,9 @@ export function blank() {
     jobs: [],
     submitting: false, // a job is on its way to the server
     search: "",
+    found: null, // {text, unit, variables, categories, tables}: what the server finds for the search
+    about: "", // the variable whose definition is shown in the list
+    start: { status: "none" }, // what the start page shows: {status, total, ages, areas}
     lang: "en",
     theme: "auto",
     world: null, // loaded from the server at the start: catalogue, settings, codelists

@@ -47,9 +47,8 @@ function item(table, catalogue, actions) {
     {},
     button(
       [
-        el("strong", {}, table.id),
         el("span", {}, table.title || `${unitName(table.unit, catalogue)}: ${axes}`),
-        table.title ? el("small", { class: "quiet" }, axes) : null,
+        el("small", { class: "quiet" }, t("tables.number", { id: table.id })),
       ].filter(Boolean),
       take,
       { class: "item", data: { key: `take-${table.id}` } },

@@ -8,6 +8,7 @@ import { axesText, title } from "./names.js";
 import { axesOf, cellsOf, queryOf, sameness } from "./question.js";
 
 const SHOWN = 200; // areas that are listed
+const NEAR = 0.1; // least share of the largest table at which readers see how near they are
 const FORMATS = ["json-stat", "csv", "xlsx", "parquet", "px", "sdmx-csv"]; // the first is shown on the page
 
 /** The bar under the choices. */
@@ -42,13 +43,24 @@ function liveView(state, actions) {
 
 /** Whether the refusal is already shown in place of the table. */
 const isTold = ({ answer, ...state }) =>
-  answer.status === "failed" && answer.problem.isRefusal && answer.failed === sameness(queryOf(state));
+  (answer.status === "none" && !answer.table) ||
+  (answer.status === "failed" && answer.problem.isRefusal && answer.failed === sameness(queryOf(state)));
+
+/** A refusal that is known before anything was shown, in place of the start page. */
+export function refusedView(state, actions) {
+  const found = axesOf(state).length && state.preview.status === "ready" ? state.preview.found : null;
+  if (!found?.refusal) return null;
+  return [
+    el("header", { class: "result-head" }, el("h2", { id: "result-title" }, refusalTitle(found.refusal))),
+    refusalView(state, found.refusal, found.refusal.words, actions, true),
+  ];
+}
 
 function sizeLine(state, found) {
   if (!axesOf(state).length) return el("p", { class: "size quiet" }, t("size.none"));
   const cells = cellsOf(state);
   const limits = state.world.catalogue.limits;
-  const share = Math.min(1, Math.log10(Math.max(1, cells)) / Math.log10(limits.cells));
+  const share = Math.min(1, cells / limits.cells);
   return el(
     "div",
     { class: "size", "aria-busy": String(state.preview.status === "loading") },
@@ -59,15 +71,17 @@ function sizeLine(state, found) {
       ` ${t("size.cells", { n: cells, cells })}`,
       found?.areas ? ` · ${t("size.areas", { n: found.areas })}` : "",
     ),
-    el(
-      "div",
-      {
-        class: `meter ${cells > limits.cells ? "over" : ""}`,
-        "aria-hidden": "true",
-        title: t("size.most", { most: limits.cells }),
-      },
-      el("i", { style: { width: `${100 * share}%` } }),
-    ),
+    share < NEAR
+      ? null
+      : el(
+          "div",
+          {
+            class: `meter ${cells > limits.cells ? "over" : ""}`,
+            "aria-hidden": "true",
+            title: t("size.most", { most: limits.cells }),
+          },
+          el("i", { style: { width: `${100 * share}%` } }),
+        ),
     cells > limits.cells
       ? el(
           "p",
@@ -81,9 +95,9 @@ function sizeLine(state, found) {
 const isShort = (found) => Boolean(found?.budget && found.budget.price > found.budget.left);
 
 /** The cost of the table and what is left: shown before, because it cannot be undone. */
-function budgetView({ measure, price, left, whole }) {
+function budgetView({ price, left, whole }) {
   const short = price > left;
-  const caption = price ? t("budget.price", { price: decimal(price), measure }) : t("budget.free");
+  const caption = price ? t("budget.price", { price: decimal(price) }) : t("budget.free");
   return el(
     "div",
     { class: `notice budget ${short ? "bad" : ""}`, data: { price, left } },

@@ -1,0 +1,201 @@
+"""Damage of the kinds that people, programs and disks do to files, and values that no option expects."""
+
+import json
+import random
+import re
+
+NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
+WORD = re.compile(rb"[A-Za-z_]{2,}")
+NUMBERS = (
+    b"0",
+    b"-1",
+    b"1",
+    b"2147483648",
+    b"-2147483649",
+    b"9223372036854775807",
+    b"9223372036854775808",
+    b"1e400",
+    b"1e-400",
+    b"1e999999999",
+    b"nan",
+    b"inf",
+    b"-0",
+    b"0x10",
+    b"1_000",
+    b"99999999999999999999999999",
+    b"",
+    b"1/0",
+    b"1e308",
+    b"0.1",
+    b"\xd9\xa3",
+    b"9" * 5000,
+)
+PIECES = (
+    b"\x00",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\r",
+    b"\n\n",
+    b'"',
+    b"'",
+    b",,,,",
+    b";",
+    b"[[",
+    b"{",
+    b"}" * 50,
+    b"[" * 3000,
+    b'{"a":' * 3000,
+    b"=",
+    b"# ",
+    b"\\",
+    b"\\ud800",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"_T",
+    b"null",
+    b"true",
+    b"NaN",
+    b"../../x",
+    b"/dev/null",
+    b"\t",
+    b" " * 300,
+)
+VALUES = (
+    "",
+    " ",
+    "0",
+    "-1",
+    "1",
+    "2",
+    "0.5",
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "1e-400",
+    "1e999999999",
+    "1/3",
+    "1/0",
+    "-0",
+    "x",
+    "9" * 30,
+    "9" * 5000,
+    "2147483648",
+    "-2147483649",
+    "9223372036854775807",
+    "9223372036854775808",
+    "é",
+    "\udcff",
+    "a\nb",
+    "*",
+    "+",
+    ",",
+    ",,1",
+    "1,2",
+    "a,b",
+    "a=b",
+    "=",
+    "published=1",
+    "1x5",
+    "1:1",
+    "[[",
+    "{}",
+    "GEO",
+    "SEX",
+    "SEX,LAU.H",
+    "SEX=F",
+    'SEX in ("F")',
+    "..",
+    ".",
+    "/",
+    "persons.csv",
+    "release",
+    "programme.toml",
+    "secret",
+    "none/such",
+    "n" * 300,
+    "%s%n",
+    "[red]x[/red]",
+    "env:NONE",
+    "fd:9999",
+    "fd:x",
+    "sqlite://",
+    "postgresql://127.0.0.1:1/x",
+    "http://127.0.0.1:1/",
+    "1e15",
+    "1e-15",
+)
+WRONG: tuple[object, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    1e308,
+    2**63,
+    10**30,
+    "",
+    "x",
+    "\x00",
+    "é" * 50,
+    [],
+    {},
+    [[]],
+    [None],
+    {"a": None},
+)
+
+
+def damaged(sound: bytes, dice: random.Random) -> bytes:
+    """A file with one to four changes."""
+    content = sound
+    for _ in range(dice.choice((1, 1, 2, 4))):
+        at = dice.randrange(len(content) + 1)
+        to = min(len(content), at + dice.choice((1, 2, 8, 40)))
+        kind = dice.randrange(8)
+        if kind <= 1 and (places := list(NUMBER.finditer(content))):
+            spot = dice.choice(places)
+            content = content[: spot.start()] + dice.choice(NUMBERS) + content[spot.end() :]
+        elif kind == 2 and (places := list(WORD.finditer(content))):
+            spot, other = dice.choice(places), dice.choice(places)
+            content = content[: spot.start()] + other.group() + content[spot.end() :]
+        elif kind == 3:
+            content = content[:at] + dice.choice(PIECES) + content[at:]
+        elif kind == 4:
+            content = content[:at] + content[to:]
+        elif kind == 5:
+            content = content[:to] + content[at:]
+        elif kind == 6:
+            content = content[:at] + bytes([dice.randrange(256)]) + content[at + 1 :]
+        elif dice.random() < 0.3:
+            content = content[:at]
+    return content
+
+
+def changed(tree: object, dice: random.Random) -> object:
+    """A JSON document with one value replaced, left out or repeated: sound JSON that nobody expects."""
+    if dice.random() < 0.15 or not isinstance(tree, dict | list) or not tree:
+        return dice.choice(WRONG)
+    if isinstance(tree, dict):
+        key = dice.choice(list(tree))
+        if dice.random() < 0.2:
+            return {name: value for name, value in tree.items() if name != key}
+        if dice.random() < 0.1:
+            return {**tree, dice.choice(("", "x", key * 2)): tree[key]}
+        return {**tree, key: changed(tree[key], dice)}
+    at = dice.randrange(len(tree))
+    if dice.random() < 0.2:
+        return [*tree[:at], *tree[at + 1 :]]
+    if dice.random() < 0.2:
+        return [*tree, *tree[at : at + 1] * dice.choice((1, 1, 50))]
+    return [*tree[:at], changed(tree[at], dice), *tree[at + 1 :]]
+
+
+def damaged_json(sound: bytes, dice: random.Random) -> bytes:
+    """A JSON file with other values, or with other bytes."""
+    if dice.random() < 0.4:
+        return damaged(sound, dice)
+    tree = json.loads(sound)
+    for _ in range(dice.choice((1, 1, 2))):
+        tree = changed(tree, dice)
+    return json.dumps(tree).encode()

@@ -1,0 +1,286 @@
+"""Many damaged inputs, one after the other: each ends with a code and a message, never with a traceback or a hang.
+
+``python -m tests.fuzz.running 100000 7`` runs a hundred thousand inputs from seed 7 in a process of its own and watches
+it: an input that takes too long, or ends the process, is recorded and left out. ``--only N`` runs input N and shows
+what is raised. An input is a function of seed and number.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from unittest.mock import patch
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from tests.fuzz.commands import READ, hostile
+from tests.fuzz.damage import damaged, damaged_json
+from tests.fuzz.inputs import made, prepare
+from tests.fuzz.readers import chosen, refused
+from tests.fuzz.requests import request, server
+
+HANGS = 60  # seconds of the processor that no input needs
+STANDS = 600  # seconds in which something happens, on any machine
+MEMORY = 6 * 2**30  # bytes that no input needs
+SHARES = {"reader": 70, "request": 14, "option": 10, "file": 6}  # of 100 inputs
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Found:
+    """What damaged inputs led to."""
+
+    inputs: Counter[str] = field(default_factory=Counter)  # kind -> number
+    codes: Counter[str] = field(default_factory=Counter)  # kind and how it ended -> number
+    faults: dict[str, str] = field(default_factory=dict)  # what was raised, and where -> the first such input
+    slowest: tuple[float, str] = (0.0, "")  # seconds of the processor
+
+    def add(self, other: dict[str, object]) -> None:
+        """One input, as a worker reports it."""
+        kind, code, text = str(other["kind"]), str(other["code"]), str(other["text"])
+        self.inputs[kind] += 1
+        self.codes[f"{kind} {code}"] += 1
+        if other["fault"]:
+            self.faults.setdefault(str(other["fault"]), text)
+        if (spent := float(str(other["spent"]))) > self.slowest[0]:
+            self.slowest = (spent, text)
+
+
+class Fuzzer:
+    """Runs inputs in the working folder, which has a copy of the sound files."""
+
+    def __init__(self, seed: int, pristine: Path) -> None:
+        self.seed, self.pristine = seed, pristine
+        self.sound = {
+            str(path.relative_to(pristine)): path.read_bytes()
+            for path in pristine.rglob("*")
+            if path.is_file()
+        }
+        self.stack = contextlib.ExitStack()
+        self.stack.enter_context(patch.object(uvicorn.Server, "run", lambda *_, **__: None))
+        self.stack.enter_context(patch.object(Multiprocess, "run", lambda *_, **__: None))
+        self.client = self.stack.enter_context(server(pristine / "release", Path("store.sqlite").resolve()))
+        self.here = set(Path().iterdir())
+        self.ignored: list[str] = []  # exceptions that only standard error shows
+        self.stack.enter_context(
+            patch.object(sys, "unraisablehook", lambda raised: self.ignored.append(str(raised.exc_value)))
+        )
+
+    def run(self, number: int) -> dict[str, object]:
+        """One input: what it was, how it ended, what was wrong, and what it took."""
+        dice = random.Random(f"{self.seed}/{number}")
+        (kind,) = dice.choices(list(SHARES), list(SHARES.values()))
+        text, began = [f"#{number}"], time.process_time()
+        code: object = "fault"
+        fault = ""
+        try:
+            code = getattr(self, f"_{kind}")(dice, text)
+            if code not in (0, 1, 2) and kind != "request":
+                fault = f"exit code {code!r} of {' '.join(text[1:])[:60]}"
+            if self.ignored:
+                fault = f"printed: {self.ignored.pop()[:100]}"
+        except Exception as error:
+            fault = _where(error)
+        finally:
+            signal.alarm(0)
+            self.restore()
+        spent = time.process_time() - began
+        return {"kind": kind, "code": code, "fault": fault, "text": " ".join(text)[:3000], "spent": spent}
+
+    def _reader(self, dice: random.Random, text: list[str]) -> int:
+        name, content, read = chosen(dice, self.sound)
+        text += [name, read.__name__, repr(content[:1500])]
+        self._write(name, content)
+        return 2 if refused(read, Path(name)) else 0
+
+    def _request(self, dice: random.Random, text: list[str]) -> int:
+        said, status = request(self.client, dice)
+        text.append(said)
+        assert status < 500, f"status {status}"
+        return status // 100 * 100
+
+    def _option(self, dice: random.Random, text: list[str]) -> object:
+        return self._command(hostile(dice), text)
+
+    def _file(self, dice: random.Random, text: list[str]) -> object:
+        name = dice.choice(list(READ))
+        spoil = damaged_json if name.endswith(".json") and "tokens" not in name else damaged
+        content = spoil(self.sound[name], dice)
+        self._write(name, content)
+        return self._command(dice.choice(READ[name]).split(), [*text, name, repr(content[:1500])], text)
+
+    def _command(self, words: list[str], *texts: list[str]) -> object:
+        for text in texts:
+            text += words
+        code, said = made(words)
+        if code == 2 and not said.strip():
+            return "2 without a message"
+        return code
+
+    def _write(self, name: str, content: bytes) -> None:
+        Path(name).write_bytes(content)
+
+    def restore(self) -> None:
+        """Remove what was made, and restore what was changed."""
+        for path in set(Path().iterdir()) - self.here:
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        for name, content in self.sound.items():
+            path = Path(name)
+            if not path.is_file() or path.stat().st_size != len(content) or path.read_bytes() != content:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+
+
+def _where(error: Exception) -> str:
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if "/src/discreet/" in one.filename]
+    place = f" in {Path(frames[-1].filename).name}:{frames[-1].name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}: {str(error)[:100]}"
+
+
+@contextlib.contextmanager
+def fuzzer(seed: int, folder: Path) -> Iterator[Fuzzer]:
+    """A fuzzer in a folder of its own; the inputs are prepared there first."""
+    pristine, work = folder / "sound", folder / "work"
+    if not pristine.exists():
+        pristine.mkdir()
+        with contextlib.chdir(pristine):
+            prepare(pristine)
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(pristine, work)
+    with contextlib.chdir(work):
+        found = Fuzzer(seed, pristine)
+        with found.stack:
+            yield found
+
+
+def short(number: int, seed: int, folder: Path, only: str = "") -> Found:
+    """Some inputs in this process; one that stands is a fault."""
+    found = Found()
+    signal.signal(signal.SIGALRM, _stands)
+    with fuzzer(seed, folder) as one:
+        for count in range(number):
+            signal.alarm(STANDS)
+            found.add(one.run(count))
+    return found
+
+
+def _stands(_signal: int, _frame: FrameType | None) -> None:
+    raise TimeoutError
+
+
+def watched(number: int, seed: int, folder: Path, told: Callable[[str], None] = lambda _: None) -> Found:
+    """Many inputs in a process that is watched, and started again after an input that ends it."""
+    found, first = Found(), 0
+    with fuzzer(seed, folder):
+        pass
+    while first < number:
+        call = [sys.executable, "-m", "tests.fuzz.running", str(number), str(seed)]
+        call += ["--first", str(first), "--folder", str(folder)]
+        worker = subprocess.Popen(call, cwd=ROOT, stdout=subprocess.PIPE)
+        first = _watch(worker, first, number, found, told)
+    return found
+
+
+def _watch(
+    worker: "subprocess.Popen[bytes]", first: int, number: int, found: Found, told: Callable[[str], None]
+) -> int:
+    """Read what a worker reports until it ends or stands; the number of the next input."""
+    assert worker.stdout is not None
+    os.set_blocking(worker.stdout.fileno(), False)
+    rest, heard, spent = b"", time.monotonic(), _spent(worker.pid)
+    while True:
+        text = worker.stdout.read() or b""
+        *lines, rest = (rest + text).split(b"\n")
+        for line in lines:
+            known = len(found.faults)
+            found.add(json.loads(line))
+            if len(found.faults) > known:
+                told(f"{list(found.faults)[-1]} | {list(found.faults.values())[-1][:700]}")
+            first += 1
+            heard, spent = time.monotonic(), _spent(worker.pid)
+            if first % 1000 == 0:
+                told(f"{first} {len(found.faults)} faults, slowest {found.slowest[0]:.1f} s")
+        ended = worker.poll() is not None
+        stands = _spent(worker.pid) - spent > HANGS or time.monotonic() - heard > STANDS
+        if ended and text:
+            continue
+        if ended or stands:
+            worker.kill()
+            worker.wait()
+            if first < number:
+                how = "hangs" if stands else f"ended by {worker.returncode}"
+                found.add(
+                    {
+                        "kind": "worker",
+                        "code": how,
+                        "fault": f"{how}: #{first}",
+                        "text": f"#{first}",
+                        "spent": 0,
+                    }
+                )
+                first += 1
+            return first
+        time.sleep(0.05)
+
+
+def _spent(process: int) -> float:
+    """Seconds of the processor that a process has taken."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _work(number: int, seed: int, first: int, folder: Path) -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    said = os.fdopen(os.dup(1), "w")
+    with fuzzer(seed, folder) as one:
+        for count in range(first, number):
+            print(json.dumps(one.run(count)), file=said, flush=True)
+
+
+def _shown(found: Found) -> None:
+    print(sum(found.inputs.values()), dict(found.inputs), dict(found.codes))
+    print(f"slowest {found.slowest[0]:.1f} s: {found.slowest[1][:300]}")
+    print(len(found.faults), "faults")
+    for where, example in found.faults.items():
+        print(where, "|", example[:900])
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", type=int)
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--first", type=int)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    if given.first is not None:
+        _work(given.number, given.seed, given.first, given.folder)
+        return
+    with tempfile.TemporaryDirectory() as place:
+        if given.only is not None:
+            with fuzzer(given.seed, Path(place)) as one:
+                print(one.run(given.only))
+        else:
+            _shown(watched(given.number, given.seed, Path(place), lambda text: print(text, flush=True)))
+
+
+if __name__ == "__main__":
+    _main()
