@@ -50,7 +50,7 @@ class Records:
         return self.read(plain, coded)
 
     def small_batches(self, plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The same with at most ``BATCH`` records at a time, whatever the source hands over."""
+        """The same with at most ``BATCH`` records at a time, however large the source's batches are."""
         for batch in self.read(plain, coded):
             for start in range(0, batch.num_rows, BATCH):
                 yield batch.slice(start, BATCH)
@@ -216,9 +216,9 @@ def _require_one_type(
 
 
 def _texts(schema: pa.Schema, coded: Sequence[str]) -> list[str]:
-    """The columns of codes that are text, which Arrow is told to read as dictionaries.
+    """The columns of codes that are text, which Arrow is asked to read as dictionaries.
 
-    A file may state that they are, with indices of some width: without being told, Arrow would check and convert each.
+    A file may declare them so, with indices of some width: unless asked, Arrow would check and convert each.
     """
     kinds = {name: schema.field(name).type for name in coded}
     return [

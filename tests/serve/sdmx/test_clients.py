@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdmx
+import sdmx.reader.xml.v30  # it cannot be imported after a 2.1 data message was read
 from pysdmx.api.dc.pd import PandasConnector
 from pysdmx.api.dc.rest import SdmxConnector
 from pysdmx.api.fmr import RegistryClient
