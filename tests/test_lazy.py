@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import pytest
 
 from discreet.lazy import Kernel, njit
 from discreet.maths import reproducible
@@ -56,29 +57,59 @@ def test_the_library_protects_without_statistics() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_few_numbers_have_the_bits_of_the_kernels() -> None:
+@pytest.mark.parametrize("size", [16, reproducible.FEW_AT_FIRST])
+def test_a_few_numbers_have_the_bits_of_the_kernels(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reproducible, "FEW", size)
     rng = np.random.default_rng(5)
     high, low = reproducible._log_table()
     for trial in range(50):
-        values = np.exp(rng.normal(size=16) * 10.0 ** rng.integers(-9, 3))
+        values = np.exp(rng.normal(size=size) * 10.0 ** rng.integers(-9, 3))
         values[:5] = [1.0, 0.5, 0.0, -1.0, np.inf if trial % 2 else np.nan]
-        out = np.empty(16)
+        out = np.empty(size)
         reproducible._logarithms(values, high, low, out)
         few = reproducible._few_logarithms(values, high, low)
         assert few.tobytes() == out.tobytes()
-        matrix, other = rng.normal(size=(7, 11)), rng.normal(size=(11, 5))
-        matrix[rng.random(matrix.shape) < 0.3] = 0.0
-        product = np.zeros((7, 5))
-        reproducible._multiply(matrix, other, product, True)
-        assert reproducible.product(matrix, other).tobytes() == product.tobytes()
-        square = rng.normal(size=(9, 9))
+        for rows, columns in ((7, 5), (1, size), (size, 1), (2, 2)):
+            matrix, other = rng.normal(size=(rows, size)), rng.normal(size=(size, columns))
+            matrix[rng.random(matrix.shape) < 0.3] = 0.0
+            product = np.zeros((rows, columns))
+            reproducible._multiply(matrix, other, product, True)
+            assert reproducible.product(matrix, other).tobytes() == product.tobytes()
+            assert reproducible.product(np.asfortranarray(matrix), other).tobytes() == product.tobytes()
+        square = rng.normal(size=(size // 2, size // 2))
         square[rng.random(square.shape) < 0.4] = 0.0
-        one = np.hstack([square, np.eye(9)])
+        one = np.hstack([square, np.eye(size // 2)])
         two = one.copy()
         assert reproducible._eliminate_few(one) == reproducible._eliminate(two)
         assert one.tobytes() == two.tobytes()
-        value, change = np.abs(rng.normal(size=9)), rng.normal(size=9)
+        value, change = np.abs(rng.normal(size=size)), rng.normal(size=size)
         assert ptable_solver._shortest_of_few(value, change) == ptable_solver._shortest(value, change)
+
+
+def test_a_kernel_may_be_inlined() -> None:
+    """SipHash takes a third of the time where Numba inlines it, and vector instructions hash several words at once."""
+    program = (
+        "import numpy as np\n"
+        "from discreet.maths.cells import keys\n"
+        "keys.hash_words(keys.hash_key(bytes(32), 'test'), np.arange(3))\n"
+        "assert not keys.hash_word.compiled.signatures\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_commands_do_without_pandas_until_a_data_frame_is_requested() -> None:
+    program = (
+        "import sys\n"
+        "from discreet.cli.group import built\n"
+        "built('protect', 'protect')\n"
+        "import pyarrow as pa\n"
+        "assert pa.array([1, 2]).to_numpy().tolist() == [1, 2] and 'pandas' not in sys.modules\n"
+        "assert pa.table({'a': [1]}).to_pandas()['a'].tolist() == [1] and 'pandas' in sys.modules\n"
+        "import pandas as pd\n"
+        "assert pa.array(pd.Series(['x'], dtype='category')).type == pa.dictionary(pa.int8(), pa.large_string())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_kernel_needs_no_blas() -> None:

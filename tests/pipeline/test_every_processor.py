@@ -47,7 +47,7 @@ OLD = {
 }
 CPU = Path("/proc/cpuinfo")
 NEWEST = "SkylakeX" if CPU.exists() and "avx512f" in CPU.read_text() else "Haswell"
-NEW = {"OPENBLAS_CORETYPE": NEWEST}
+NEW = {"OPENBLAS_CORETYPE": NEWEST, "OPENBLAS_NUM_THREADS": "2"}
 WANTED = {
     "usual": PTableParameters(D=5, V=2.0, js=2),
     "wide": PTableParameters(D=10, V=4.0, js=3, variance=Variance.EQUAL_WHERE_FEASIBLE),

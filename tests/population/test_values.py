@@ -256,3 +256,15 @@ def test_everything_wrong_in_a_column_is_found_at_once() -> None:
 def test_unused_entries_of_a_dictionary_are_not_reported() -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.array(["17", "other", None]))
     assert not Coder(LEAVES).encode(column).wrong
+
+
+def test_a_dictionary_that_changes_between_batches_is_judged_again() -> None:
+    coder = Coder({"a": 0, "b": 1, "c": 2})
+    first, again = (pa.array(["a", "b", "b"]).dictionary_encode() for _ in range(2))
+    other = pa.array(["c", "b", "x"]).dictionary_encode()
+    assert coder.encode(first).codes.tolist() == coder.encode(again).codes.tolist() == [0, 1, 1]
+    found = coder.encode(other)
+    assert found.codes.tolist()[:2] == [2, 1]
+    assert found.wrong == {Wrong.UNKNOWN: {"x"}}
+    assert coder.encode(first).codes.tolist() == [0, 1, 1]
+    assert coder.encode(other).wrong == {Wrong.UNKNOWN: {"x"}}

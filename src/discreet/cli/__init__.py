@@ -1,1 +1,6 @@
 """The command line."""
+
+import os
+
+# before NumPy is imported: its BLAS would start a thread for each core, which costs more than small matrices do
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

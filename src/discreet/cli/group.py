@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from discreet.lazy import importing
+from discreet.lazy import importing, leave_pandas_out
 
 
 class LazyGroup(TyperGroup):
@@ -38,6 +38,7 @@ def built(name: str, module: str) -> Any:
     """One command, built once in a process: a shell of many calls would pay for it each time."""
     with importing():
         found = import_module(f"discreet.cli.{module}")
+    leave_pandas_out()
     gc.freeze()
     app = getattr(found, "app", None)
     if app is None:

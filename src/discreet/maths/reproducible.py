@@ -5,7 +5,7 @@ round once where others round twice. What is published must not depend on that. 
 IEEE 754 rounds correctly (+, -, x, /), one at a time and in a fixed order, sums that are rounded once (Shewchuk 1997),
 and logarithms that are rounded from far more digits. They suit small systems; for large ones BLAS is faster.
 
-Kernels and NumPy do the same operations in the same order. Up to ``FEW`` numbers NumPy is used: loading the
+Kernels and NumPy do the same operations in the same order. For few numbers NumPy is used: loading Numba and the
 machine code of a kernel takes longer than the p-table of an ordinary D.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import decimal
 import math
+import sys
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -24,7 +25,8 @@ from discreet.lazy import njit
 
 Floats = NDArray[np.float64]
 
-FEW = 16
+FEW = 16  # numbers for which NumPy is as fast as a kernel
+FEW_AT_FIRST = 48  # .. and for which it is faster than loading Numba
 LOG_DIGITS = decimal.Context(
     prec=40
 )  # a double has 16: the nearest one is found unless 22 further digits agree
@@ -35,6 +37,11 @@ LOG_SURE = (
     2.0**-90
 )  # relative error within which a sum of two doubles must round alike; the true one is below 2^-96
 SPLIT = 134217729.0  # 2^27 + 1, which cuts a double in two halves (Veltkamp)
+
+
+def few(size: int) -> bool:
+    """Whether so many numbers are left to NumPy; a kernel would find the same bits."""
+    return size <= (FEW if "numba" in sys.modules else FEW_AT_FIRST)
 
 
 def total(values: Floats) -> float:
@@ -56,11 +63,11 @@ def product(matrix: Floats, other: Floats) -> Floats:
     if len(matrix) * columns.shape[1] == 1:
         single = np.add.reduce(np.multiply(matrix[0], columns[:, 0]))
         return np.full((1,) * other.ndim, single)
-    out = np.zeros((len(matrix), columns.shape[1]))
-    if max(*matrix.shape, columns.shape[1]) <= FEW:
-        for c in range(matrix.shape[1]):
-            out += matrix[:, c, None] * columns[c]
+    if few(max(*matrix.shape, columns.shape[1])):
+        planes = np.multiply(matrix.T[:, :, None], columns[:, None, :], order="C")
+        out: Floats = np.add.reduce(planes, axis=0, initial=0.0)  # adds one plane after the other
         return out if other.ndim > 1 else out[:, 0]
+    out = np.zeros((len(matrix), columns.shape[1]))
     _multiply(
         np.ascontiguousarray(matrix), np.ascontiguousarray(columns), out, bool(np.isfinite(columns).all())
     )
@@ -87,7 +94,7 @@ def log(values: Floats) -> Floats:
 
     Most are found as sums of two doubles; those that lie too near to the middle of two doubles take more digits.
     """
-    if len(values) <= FEW:
+    if few(len(values)):
         out = _few_logarithms(values, *_log_table())
     else:
         out = np.empty(len(values))
@@ -221,7 +228,7 @@ def inverse(matrix: Floats) -> Floats | None:
     """The inverse of a square matrix by Gauss and Jordan, with partial pivoting; None if it is singular."""
     size = len(matrix)
     work = np.hstack([matrix, np.eye(size)])
-    done = _eliminate_few(work) if size <= FEW else _eliminate(work)
+    done = _eliminate_few(work) if few(size) else _eliminate(work)
     return work[:, size:] if done else None
 
 

@@ -73,6 +73,9 @@ class Coder:
         self._limits = np.array(coding.bands, dtype=np.float64)
         self._bands = np.array([leaves[code] for code in band_codes(coding)], dtype=np.int64)
         self._no_values = frozenset(coding.missing_values)
+        self._last: tuple[pa.Array, Leaves] | None = (
+            None  # the values judged last: batches of a file repeat them
+        )
 
     @property
     def categories(self) -> int:
@@ -84,7 +87,7 @@ class Coder:
         column = bare(column)
         _require_values(column.type)
         coded = column if pa.types.is_dictionary(column.type) else _with_dictionary(column)
-        leaves, places = self._judged(coded.dictionary), coded.indices
+        leaves, places = self._leaves_of(coded.dictionary), coded.indices
         if places.null_count:
             places = places.cast(pa.int64()).fill_null(len(leaves))
             leaves = np.append(leaves, self._missing)
@@ -93,8 +96,14 @@ class Coder:
             recode(places.to_numpy(zero_copy_only=False), np.maximum(leaves, 0).astype(codes.dtype), codes)
         return Coded(codes, _wrong(leaves, places, coded.dictionary))
 
-    def _judged(self, values: pa.Array) -> Leaves:
+    def _leaves_of(self, values: pa.Array) -> Leaves:
         """The leaf of each distinct value."""
+        last = self._last
+        if last is None or not last[0].equals(values):
+            last = self._last = values, self._judged(values)
+        return last[1]
+
+    def _judged(self, values: pa.Array) -> Leaves:
         if self._coding.reference_day is not None:
             days, wrong = self._days(values)
             ages = ages_on(self._coding.reference_day, days)

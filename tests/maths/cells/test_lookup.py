@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes, UncoveredCount
+from discreet.maths.cells import lookup
 from discreet.maths.cells.lookup import (
     KEYS,
     UNCOVERED,
@@ -257,3 +258,18 @@ def test_rows_that_larger_counts_share_may_differ_in_their_keys_but_not_in_their
     apart = lookup_of_rows([[(0, 256)], pieces, pieces, wider], 256, wrap_from=2, wrap_length=2)
     with pytest.raises(Mistakes, match="row 3: another law than row 2"):
         law_of(apart, tolerance=1e-9)
+
+
+@pytest.mark.parametrize("D", [2, 5, 20])
+def test_keys_are_centred_alike_with_and_without_the_kernel(D: int) -> None:
+    chance = np.random.default_rng(D)
+    v = np.arange(-D, D + 1)
+    for _ in range(20):
+        wanted = chance.random(len(v)) ** 4 * 1000
+        wanted[chance.random(len(v)) < 0.2] = 0.0
+        keys = np.rint(wanted).astype(np.int64)
+        bias = int(keys @ v)
+        by_kernel, by_python = keys.copy(), keys.copy()
+        lookup._centre(by_kernel, wanted, v, bias)
+        lookup._centre.interpreted(by_python, wanted, v, bias)
+        assert by_kernel.tolist() == by_python.tolist()

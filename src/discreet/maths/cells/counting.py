@@ -47,7 +47,7 @@ def keep_bits(words: Any, codes: Any, table: Any) -> None:
         words[r] &= table[codes[r]]
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _place(
     position: Any,
     narrow: Any,
@@ -114,29 +114,40 @@ def count_parents(
 ) -> None:
     """As count_cube for all records and several grids: the cells of grid p are from begin[p] to begin[p + 1].
 
-    Some records are counted into all grids before the next ones: their nodes are read from memory once.
+    Some records are counted into all grids before the next ones: their nodes are read from memory once. They are
+    counted into two grids at a time, because an addition may wait for the one before it in its grid.
     """
-    position = np.empty(TILE, dtype=np.uint32)
+    position = np.empty((2, TILE), dtype=np.uint32)
+    one, two = position[0], position[1]
+    parents = begin.size - 1
     for start in range(0, added.size, TILE):
         size = min(TILE, added.size - start)
         part = added[start : start + size]
-        for p in range(begin.size - 1):
-            here = slice(narrow_first[p], narrow_first[p + 1])
-            there = slice(wide_first[p], wide_first[p + 1])
-            _place(
-                position,
-                narrow,
-                narrow_rows[here],
-                narrow_strides[here],
-                wide,
-                wide_rows[there],
-                wide_strides[there],
-                start,
-                size,
-            )
-            grid = cells[begin[p] : begin[p + 1]]
-            for r in range(size):
-                grid[position[r]] += part[r]
+        for p in range(0, parents, 2):
+            together = min(2, parents - p)
+            for q in range(p, p + together):
+                here = slice(narrow_first[q], narrow_first[q + 1])
+                there = slice(wide_first[q], wide_first[q + 1])
+                _place(
+                    position[q - p],
+                    narrow,
+                    narrow_rows[here],
+                    narrow_strides[here],
+                    wide,
+                    wide_rows[there],
+                    wide_strides[there],
+                    start,
+                    size,
+                )
+            first = cells[begin[p] : begin[p + 1]]
+            second = cells[begin[p + 1] : begin[p + together]]
+            if together == 2:
+                for r in range(size):
+                    first[one[r]] += part[r]
+                    second[two[r]] += part[r]
+            else:
+                for r in range(size):
+                    first[one[r]] += part[r]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -37,25 +37,12 @@ def hash_key(secret: bytes, purpose: str) -> NDArray[np.uint64]:
     return np.frombuffer(derive(secret, purpose, 16), dtype="<u8").astype(np.uint64)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _round(v0: Any, v1: Any, v2: Any, v3: Any) -> Any:
-    """One SipRound; written out, because every function that a kernel calls takes time to compile."""
-    v0 += v1
-    v1 = ((v1 << np.uint64(13)) | (v1 >> np.uint64(51))) ^ v0
-    v0 = (v0 << np.uint64(32)) | (v0 >> np.uint64(32))
-    v2 += v3
-    v3 = ((v3 << np.uint64(16)) | (v3 >> np.uint64(48))) ^ v2
-    v0 += v3
-    v3 = ((v3 << np.uint64(21)) | (v3 >> np.uint64(43))) ^ v0
-    v2 += v1
-    v1 = ((v1 << np.uint64(17)) | (v1 >> np.uint64(47))) ^ v2
-    v2 = (v2 << np.uint64(32)) | (v2 >> np.uint64(32))
-    return v0, v1, v2, v3
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(inline="always")  # type: ignore[untyped-decorator]
 def hash_word(word: Any, k0: Any, k1: Any) -> Any:
-    """SipHash-2-4 of the eight little-endian bytes of one word."""
+    """SipHash-2-4 of the eight little-endian bytes of one word.
+
+    Inlined and written out: Numba then hashes several words at once with vector instructions.
+    """
     v0, v1, v2, v3 = k0 ^ _START[0], k1 ^ _START[1], k0 ^ _START[2], k1 ^ _START[3] ^ word
     for number in range(8):
         if number == 2:  # after two rounds the word is absorbed, and the length follows
@@ -64,27 +51,45 @@ def hash_word(word: Any, k0: Any, k1: Any) -> Any:
         elif number == 4:  # four rounds finish
             v0 ^= _EIGHT_BYTES
             v2 ^= np.uint64(0xFF)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+        v0 += v1
+        v1 = ((v1 << np.uint64(13)) | (v1 >> np.uint64(51))) ^ v0
+        v0 = (v0 << np.uint64(32)) | (v0 >> np.uint64(32))
+        v2 += v3
+        v3 = ((v3 << np.uint64(16)) | (v3 >> np.uint64(48))) ^ v2
+        v0 += v3
+        v3 = ((v3 << np.uint64(21)) | (v3 >> np.uint64(43))) ^ v0
+        v2 += v1
+        v1 = ((v1 << np.uint64(17)) | (v1 >> np.uint64(47))) ^ v2
+        v2 = (v2 << np.uint64(32)) | (v2 >> np.uint64(32))
     return v0 ^ v1 ^ v2 ^ v3
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def hash_bytes(text: Any, first: Any, last: Any, k0: Any, k1: Any) -> Any:
-    """SipHash-2-4 of the bytes text[first:last]."""
+    """SipHash-2-4 of the bytes text[first:last]: two rounds for each word of eight bytes, and four to finish."""
     v0, v1, v2, v3 = k0 ^ _START[0], k1 ^ _START[1], k0 ^ _START[2], k1 ^ _START[3]
     length = last - first
-    for block in range(length // 8 + 1):
-        at = first + 8 * block
-        word = np.uint64(length & 0xFF) << np.uint64(56) if block == length // 8 else np.uint64(0)
+    words = length // 8 + 1  # the last one has the rest and the length
+    for number in range(words + 2):
+        at = first + 8 * number
+        word = np.uint64(length & 0xFF) << np.uint64(56) if number == words - 1 else np.uint64(0)
         for byte in range(min(8, last - at)):
             word |= np.uint64(text[at + byte]) << np.uint64(8 * byte)
         v3 ^= word
+        if number == words:
+            v2 ^= np.uint64(0xFF)
         for _ in range(2):
-            v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+            v0 += v1
+            v1 = ((v1 << np.uint64(13)) | (v1 >> np.uint64(51))) ^ v0
+            v0 = (v0 << np.uint64(32)) | (v0 >> np.uint64(32))
+            v2 += v3
+            v3 = ((v3 << np.uint64(16)) | (v3 >> np.uint64(48))) ^ v2
+            v0 += v3
+            v3 = ((v3 << np.uint64(21)) | (v3 >> np.uint64(43))) ^ v0
+            v2 += v1
+            v1 = ((v1 << np.uint64(17)) | (v1 >> np.uint64(47))) ^ v2
+            v2 = (v2 << np.uint64(32)) | (v2 >> np.uint64(32))
         v0 ^= word
-    v2 ^= np.uint64(0xFF)
-    for _ in range(4):
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
     return v0 ^ v1 ^ v2 ^ v3
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import Mistakes, Problem, UncoveredCount
 from discreet.lazy import njit
 from discreet.maths.noise.ptable import PTable, ptable_of_rows
+from discreet.maths.reproducible import few
 
 
 def apportion(p: Sequence[float], v: Sequence[int], modulus: int) -> list[int]:
@@ -37,7 +38,8 @@ def apportion(p: Sequence[float], v: Sequence[int], modulus: int) -> list[int]:
         Fraction(modulus * mean, whole)
     )
     moved = np.array(keys, dtype=np.int64)
-    _centre(moved, wanted, np.array(v, dtype=np.int64), bias)
+    centre = _centre.interpreted if few(len(v)) else _centre
+    centre(moved, wanted, np.array(v, dtype=np.int64), bias)
     return [int(number) for number in moved]
 
 

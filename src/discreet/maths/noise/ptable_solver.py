@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.errors import InfeasiblePTable, Mistakes, Problem
 from discreet.lazy import njit
 from discreet.maths.noise.ptable import PTable
-from discreet.maths.reproducible import FEW, dot, inverse, log, product, total
+from discreet.maths.reproducible import dot, few, inverse, log, product, total
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -163,7 +163,7 @@ def _left(at: _Point) -> _Complementarity:
 
 def _longest(within: Constraints, at: _Point, step: _Point) -> float:
     """Return the longest step, at most 2, that keeps q, w, s, z positive and each p above its tenth."""
-    shortest = _shortest_of_few if len(at.q) <= FEW else _shortest
+    shortest = _shortest_of_few if few(len(at.q)) else _shortest
     length: float = min(2.0, shortest(0.9 * (within.lower + at.q), step.q))
     for value, change in ((at.q, step.q), (at.w, step.w), (at.s, step.s), (at.z, step.z)):
         length = min(length, shortest(value, change))
