@@ -62,7 +62,7 @@ from discreet.report.hierarchy import hierarchy_part
 from discreet.report.public import public_page, public_view
 from discreet.serve.answer import Answer
 from discreet.serve.jobs_store import Store
-from discreet.serve.noise_ranges import AskedCell, EstimateRanges
+from discreet.serve.noise_ranges import AskedCells, EstimateRanges
 from discreet.serve.open import serve_release
 from tests.hierarchy.sampling import is_binomial, is_chi_squared, normal_reach
 from tests.pipeline.conftest import NOON, SECRET
@@ -438,7 +438,7 @@ def test_ranges_of_the_table_builder_are_those_of_the_normal_law(
 ) -> None:
     """Estimates are normal (the test above), so that such ranges have nominal coverage."""
     observed, stated, _ = drawn
-    asked = AskedCell(load_programme(country / "programme.toml").cubes[0], (), 0)
+    asked = AskedCells(load_programme(country / "programme.toml").cubes[0], (), np.zeros((), dtype=np.int64))
     for level in (0.8, 0.95):
         for cell in np.flatnonzero(stated > 0).tolist():
             for draw in range(0, DRAWS, 60):
@@ -450,8 +450,8 @@ def test_ranges_of_the_table_builder_are_those_of_the_normal_law(
                 assert abs(shown.high - max(value + reach, 0)) <= 1
 
 
-def _given(estimate: float, error: float, _: AskedCell) -> tuple[float, float]:
-    return estimate, error
+def _given(estimate: float, error: float, _: AskedCells) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(estimate), np.array(error)
 
 
 def _sums(chosen: object, true: np.ndarray, cube: object) -> np.ndarray:

@@ -1,8 +1,10 @@
 """Ranges of true counts, from what is public of the noise and from nothing else."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from discreet.errors import Mistakes
@@ -47,6 +49,17 @@ def test_a_public_variance_gives_rough_ranges(answered: Make) -> None:
     assert (found.low, found.high) == (answer.values[0] - 3, answer.values[0] + 3)  # 1.96 sqrt(2.0) and up
     assert "largest variance" in found.message
     assert "variance of at most 2" in answer.noise
+
+
+@pytest.mark.parametrize("disclose", [Disclosure.LAW, Disclosure.VARIANCE, Disclosure.NONE])
+def test_the_ranges_of_all_cells_are_those_of_each(answered: Make, disclose: Disclosure) -> None:
+    answer = answered(disclose)
+    low, high = answer.intervals(0.9)
+    each = [answer.noise_range(cell, 0.9) for cell in range(answer.size)]
+    nothing = (math.nan, math.nan)
+    expected = [nothing if one is None else (one.low, one.high) for one in each]
+    np.testing.assert_array_equal(np.stack([low, high], axis=1), np.array(expected, dtype=np.float64))
+    assert np.isnan(low).all() == (disclose is Disclosure.NONE)
 
 
 def test_nothing_public_gives_no_range(answered: Make) -> None:

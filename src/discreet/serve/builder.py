@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import islice
 from math import prod
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from discreet.errors import Mistakes
 from discreet.formats.dataset import part_of
-from discreet.formats.publication import SWAPPED, additivity
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.serve.answer import Answer, AnswerAxis, Nearest, NoiseRange, Preview, Refusal, Rule
@@ -22,7 +22,7 @@ from discreet.serve.catalogue import Catalogue
 from discreet.serve.history import Collecting, Differing, History
 from discreet.serve.history_store import Collected
 from discreet.serve.information import Spaces
-from discreet.serve.noise_ranges import AskedCell
+from discreet.serve.noise_ranges import AskedCells
 from discreet.serve.query import Axis, Query
 from discreet.serve.question import Question, resolve
 from discreet.serve.records import TableSource
@@ -37,6 +37,7 @@ NOT_IN_RELEASE = phrase(
 MOST_OFFERED = 3
 MOST_JUDGED = 12
 STEPS = 3  # changes of the refused table
+MOST_RESOLVED = 100  # questions whose normal form is cached: each is needed several times
 
 Passes = Callable[[Query], bool]
 
@@ -131,19 +132,23 @@ def answer_of(
     unpublished = _unpublished(question, table.cube, shape)
     withheld = _withheld(question, verdict, catalogue.rule.place, shape) | unpublished
     values[withheld] = 0
-    axes = [
-        _axis(cube.axes[k], nodes, asked.breakdown, cube.axes[k].variable in catalogue.places)
-        for k, nodes, asked in zip(question.order, question.picked, question.query.axes, strict=True)
-    ]
-    noise = joined(catalogue.noise.sentence(), SWAPPED if catalogue.swapped else "")
+    axes = []
+    for k, nodes, asked in zip(question.order, question.picked, question.query.axes, strict=True):
+        axis, is_place = cube.axes[k], cube.axes[k].variable in catalogue.places
+        is_part = asked.codes or asked.groups
+        axes.append(
+            _axis(axis, nodes, asked.breakdown, is_place)
+            if is_part
+            else _whole_axis(axis, asked.breakdown, is_place)
+        )
     shown = {code for axis in axes if axis.variable == catalogue.rule.place for code in axis.codes}
     return Answer(
         question.query,
         tuple(axes),
         values,
         withheld,
-        noise,
-        additivity(catalogue.noise),
+        catalogue.noise_note,
+        catalogue.additivity,
         tuple(area for area in verdict.blocked if area.code in shown),
         (*warnings, NOT_IN_RELEASE) if unpublished.any() else warnings,
         _Ranges(question, values, source),
@@ -164,6 +169,11 @@ def _axis(axis: Breakdown, nodes: Nodes, breakdown: str, is_place: bool) -> Answ
         is_place,
         axis.levels,
     )
+
+
+@lru_cache(maxsize=1_000)
+def _whole_axis(axis: Breakdown, breakdown: str, is_place: bool) -> AnswerAxis:
+    return _axis(axis, np.arange(len(axis)), breakdown, is_place)
 
 
 def _above(node: int, parents: list[int], shown: set[int]) -> int:
@@ -202,42 +212,27 @@ class _Ranges:
     """The ranges of the cells of an answer."""
 
     def __init__(self, question: Question, values: NDArray[np.int64], source: TableSource) -> None:
-        self._question, self._values, self._noise = question, values, source.noise
-        self._shape = tuple(map(len, question.picked))
+        self._question, self._noise = question, source.noise
+        self._axis = [
+            question.order.index(k) for k in range(len(question.order))
+        ]  # of the answer, by the cube's
+        self._values = values.reshape([len(nodes) for nodes in question.picked]).transpose(self._axis)
 
     def of(self, cell: int, level: float) -> NoiseRange | None:
         """The range of a cell."""
-        cube, question = self._question.cube, self._question
-        at = np.unravel_index(cell, self._shape) if self._shape else ()
-        codes = [""] * len(cube.axes)
-        for asked, k in enumerate(question.order):
-            codes[k] = cube.axes[k].codes[int(question.picked[asked][at[asked]])]
-        return self._noise.of(AskedCell(cube, tuple(codes), int(self._values[cell])), level)
+        shape = [len(nodes) for nodes in self._question.picked]
+        at = np.unravel_index(cell, shape) if shape else ()
+        return self._noise.of(self._cells([slice(at[axis], at[axis] + 1) for axis in self._axis]), level)
 
     def all(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The ranges of all cells; those that must be alike are looked up once."""
-        if self._noise.is_by_value:
-            pairs = np.stack([self._crosstabs(), self._values])
-            _, first, back = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
-        else:
-            first = back = np.arange(len(self._values))
-        found = np.full((2, len(first)), np.nan)
-        for k, cell in enumerate(first.tolist()):
-            one = self.of(cell, level)
-            if one is not None:
-                found[:, k] = one.low, one.high
-        low, high = found[:, back.reshape(-1)]
-        return low, high
+        """The ranges of all cells."""
+        low, high = self._noise.all(self._cells([slice(None)] * len(self._axis)), level)
+        order = self._question.order
+        return low.transpose(order).reshape(-1), high.transpose(order).reshape(-1)
 
-    def _crosstabs(self) -> NDArray[np.int64]:
-        """Cell -> a number of its cross-tabulation."""
-        question = self._question
-        found = np.zeros(self._shape, dtype=np.int64)
-        for place, (k, nodes) in enumerate(zip(question.order, question.picked, strict=True)):
-            depths = question.cube.axes[k].depths[nodes].astype(np.int64)
-            rest = (1,) * (len(self._shape) - place - 1)
-            found = found * (int(depths.max()) + 1) + depths.reshape(-1, *rest)
-        return found.reshape(-1)
+    def _cells(self, some: Sequence[slice]) -> AskedCells:
+        nodes = (self._question.picked[axis][part] for axis, part in zip(self._axis, some, strict=True))
+        return AskedCells(self._question.cube, tuple(nodes), self._values[tuple(some)])
 
 
 class TableBuilder:
@@ -246,6 +241,7 @@ class TableBuilder:
     def __init__(self, source: TableSource, history: History, accounts: Accounts | None = None) -> None:
         self._source, self._history, self._accounts = source, history, accounts
         self._spaces = Spaces(source)
+        self._resolved = lru_cache(maxsize=MOST_RESOLVED)(partial(resolve, catalogue=source.catalogue))
 
     @property
     def catalogue(self) -> Catalogue:
@@ -258,7 +254,7 @@ class TableBuilder:
         for unit in self.catalogue.units[
             :1
         ]:  # an answer that is thrown away: the first one waits for compiled code
-            total = resolve(Query(unit, ()), self.catalogue)
+            total = self._resolved(Query(unit, ()))
             if not self._source.lacks(total.cube):
                 answer_of(total, self._source.table(total.cube), Verdict(), (), self._source)
 
@@ -267,11 +263,11 @@ class TableBuilder:
 
         Unknown names and codes raise ``Mistakes`` that name the alternatives (a client error).
         """
-        return resolve(query, self.catalogue).query
+        return self._resolved(query).query
 
     def seconds(self, query: Query) -> float:
         """About how long an answer would take now: the table itself, and what is judged where a rule looks at cells."""
-        question = resolve(query, self.catalogue)
+        question = self._resolved(query)
         looked_at = (question.judged, question.ungrouped) if self.catalogue.rule.looks_at_cells else ()
         cubes = {key_of(cube): cube for cube in (question.cube, *looked_at)}
         return sum(self._source.seconds(cube) for cube in cubes.values())
@@ -282,7 +278,7 @@ class TableBuilder:
         ``job`` allows as many cells as background jobs may have. What the user receives is stored in the history, and
         charged where the noise has a guarantee, before this returns.
         """
-        question = resolve(query, self.catalogue)
+        question = self._resolved(query)
         verdict = self._verdict(question, job=job)
         if verdict.refusal is not None:
             return self._with_nearest(verdict.refusal, question, user)
@@ -302,7 +298,7 @@ class TableBuilder:
 
     def preview(self, query: Query, user: str) -> Preview:
         """How large an answer would be, which areas it would withhold, whether it would be refused; free of charge."""
-        question = resolve(query, self.catalogue)
+        question = self._resolved(query)
         needs_job = question.cells > self.catalogue.rule.cells
         verdict = self._verdict(question, job=needs_job)
         refusal = verdict.refusal
@@ -332,7 +328,7 @@ class TableBuilder:
         """A preview that lists tables that would pass where it is refused; it takes as long as judging them."""
         if preview.refusal is None:
             return preview
-        question = resolve(preview.query, self.catalogue)
+        question = self._resolved(preview.query)
         return replace(preview, refusal=self._with_nearest(preview.refusal, question, user))
 
     def _verdict(self, question: Question, *, job: bool) -> Verdict:
@@ -355,7 +351,7 @@ class TableBuilder:
 
         def passes(query: Query) -> bool:
             try:
-                found = resolve(query, self.catalogue)
+                found = self._resolved(query)
                 if self._verdict(found, job=False).refusal is not None:
                     return False
                 return self._accounts is None or self._accounts.refusal(user, found.cube) is None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from discreet.errors import mistake
+from discreet.formats.publication import SWAPPED, additivity
 from discreet.io.databases import open_source
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown, Codelist
@@ -16,6 +18,7 @@ from discreet.programme.labels import NO_LABELS, Labels
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
 from discreet.programme.variables import Variable
+from discreet.text.phrase import joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,16 @@ class Catalogue:
     def is_unlimited(self) -> bool:
         """Whether users may collect so much of records that any count can be found."""
         return self.may_filter and self.rule.account is None and self.rule.history.success is None
+
+    @cached_property
+    def noise_note(self) -> str:
+        """What the public may know of noise and swapping."""
+        return joined(self.noise.sentence(), SWAPPED if self.swapped else "")
+
+    @cached_property
+    def additivity(self) -> str:
+        """Whether totals add up."""
+        return additivity(self.noise)
 
     @property
     def languages(self) -> tuple[str, ...]:

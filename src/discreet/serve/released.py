@@ -21,13 +21,14 @@ from discreet.programme.serve import ServeRule
 from discreet.release.reader import Release
 from discreet.serve.cache import CELL_BYTES, key_of, table_cache
 from discreet.serve.catalogue import Catalogue, ServedTable, ServedVariable, by_name
-from discreet.serve.noise_ranges import AskedCell, EstimateRanges, NoiseRanges, Ranges
+from discreet.serve.noise_ranges import AskedCells, Ends, EstimateRanges, NoiseRanges, Ranges
 from discreet.tabulate.tables import ProtectedTable, read_back
 from discreet.text.phrase import joined, phrase
 
 Integers = NDArray[np.int64]
 LEFT_OUT = -1
 MOST_ESTIMATES = 4  # tables whose estimates are cached
+SEARCH_COST = 16  # looking for a cell, compared with reading one
 
 
 def picked(
@@ -87,7 +88,7 @@ class ReleaseSource:
         self._catalogue = release_catalogue(release, source.universes, rule)
         self._hierarchy = source.hierarchy
         self._noise: Ranges = (
-            NoiseRanges(source.noise) if source.hierarchy is None else EstimateRanges(self._estimate_of)
+            NoiseRanges(source.noise) if source.hierarchy is None else EstimateRanges(self._estimates_of)
         )
         self._estimates = lru_cache(maxsize=MOST_ESTIMATES)(self._read_estimates)
         self._cache, self._whole = table_cache(), table_cache()
@@ -123,11 +124,8 @@ class ReleaseSource:
         if holding is None:
             raise KeyError("ask lacks() first")
         cells, values = self._read(holding)
-        maps = [_map(axis, cube) for axis in holding.cube.axes]
-        order = [_axis_of(holding.cube, axis.variable) for axis in cube.axes]
-        places, rows = picked(holding.cube, cells, maps, order, cube.shape)
-        by_place = np.argsort(places, kind="stable")
-        table = read_back(_shown_in(holding.cube, cube), places[by_place], values[rows[by_place]])
+        places, rows = _cut(holding.cube, cells, cube)
+        table = read_back(_shown_in(holding.cube, cube), places, values[rows])
         self._cache.put(key_of(cube), table)
         return table
 
@@ -157,19 +155,23 @@ class ReleaseSource:
         shown = [len(_shown_in(one.cube, cube).published) for one in holding]
         return holding[shown.index(max(shown))] if any(shown) else None
 
-    def _estimate_of(self, cell: AskedCell) -> tuple[float, float] | None:
-        """The published estimate of a cell and its standard error; axes that were not asked are at their total."""
-        holding = self._holding(cell.cube)
+    def _estimates_of(self, cells: AskedCells) -> Ends | None:
+        """The published estimates of cells and their standard errors; axes that were not asked are at their total."""
+        holding = self._holding(cells.cube)
         if holding is None or self._hierarchy is None:
             return None
         if Output.ESTIMATES not in self._hierarchy.rule.outputs:
             return None
-        code = {axis.variable: one for axis, one in zip(cell.cube.axes, cell.codes, strict=True)}
-        place = 0
+        asked = {axis.variable: k for k, axis in enumerate(cells.cube.axes)}
+        place = np.zeros((1,) * len(asked), dtype=np.int64)
         for axis, stride in zip(holding.cube.axes, holding.cube.strides, strict=True):
-            place += axis.position[code.get(axis.variable, axis.codes[0])] * stride
+            k = asked.get(axis.variable)
+            if k is not None:
+                codes = cells.cube.axes[k].codes
+                along = np.array([axis.position[codes[node]] for node in cells.nodes[k].tolist()])
+                place = place + stride * along.reshape([-1 if one == k else 1 for one in range(len(asked))])
         estimate, error = self._estimates(holding.id)[:, place]
-        return float(estimate), float(error)
+        return estimate, error
 
     def _read_estimates(self, cube: str) -> NDArray[np.float64]:
         if self._hierarchy is None:
@@ -265,6 +267,30 @@ def _shown_in(source: Cube, cube: Cube) -> Cube:
         for some in (source.shown.measured, source.shown.summed, source.shown.fixed)
     )
     return replace(cube, shown=Shown(*(frozenset(d for d in levels if levels[d] in some) for some in shown)))
+
+
+def _cut(source: Cube, cells: Integers, cube: Cube) -> tuple[Integers, NDArray[np.intp]]:
+    """The cells of a published cube that belong to a table: their positions there, ascending, and their rows."""
+    if cube.size * SEARCH_COST < len(cells):
+        wanted = _positions(source, cube)
+        rows = np.searchsorted(cells, wanted)
+        found = np.flatnonzero(cells[np.minimum(rows, len(cells) - 1)] == wanted)
+        return found, rows[found]
+    maps = [_map(axis, cube) for axis in source.axes]
+    order = [_axis_of(source, axis.variable) for axis in cube.axes]
+    places, rows = picked(source, cells, maps, order, cube.shape)
+    by_place = np.argsort(places, kind="stable")
+    return places[by_place], rows[by_place]
+
+
+def _positions(source: Cube, cube: Cube) -> Integers:
+    """Cell of a table -> its position in a cube that contains it; axes that it lacks are at their total."""
+    found = np.zeros(1, dtype=np.int64)
+    for axis in cube.axes:
+        k = _axis_of(source, axis.variable)
+        along = np.array([source.axes[k].position[code] for code in axis.codes], dtype=np.int64)
+        found = np.add.outer(found, source.strides[k] * along).reshape(-1)
+    return found
 
 
 def _axis_of(cube: Cube, variable: str) -> int:

@@ -56,6 +56,16 @@ def test_the_exact_interval_covers_every_truth_with_its_level(noise: PublishedLa
 
 
 @pytest.mark.parametrize("noise", NOISES)
+def test_intervals_of_settled_counts_move_with_them(noise: PublishedLaw) -> None:
+    settled, step = noise.settled_published, noise.publishing.rounding
+    first = exact_interval(noise, settled, 0.95)
+    assert settled - 20 <= first.low <= first.high
+    for k in (1, 2, 17, 1000):
+        moved = exact_interval(noise, settled + k * step, 0.95)
+        assert (moved.low - first.low, moved.high - first.high) == (k * step, k * step)
+
+
+@pytest.mark.parametrize("noise", NOISES)
 def test_credible_intervals_cover_with_their_level_when_the_prior_is_true(noise: PublishedLaw) -> None:
     prior, level, covered = Geometric(6.0), 0.9, 0.0
     found: dict[int, tuple[int, int]] = {}

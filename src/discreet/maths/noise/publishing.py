@@ -170,6 +170,13 @@ class PublishedLaw:
             return UNSETTLED
         return max(self.settled, rule.threshold - self.span[0] if rule.hides_negatives else 0)
 
+    @cached_property
+    def settled_published(self) -> int:
+        """A published count from which on columns move with it: that of x + k has the likelihoods of x, moved by k."""
+        rule = self.publishing
+        least = max(self.settled + self.span[1] + rule.rounding // 2, rule.threshold) + 1
+        return -(-least // rule.rounding) * rule.rounding
+
     def alike(self, count: int) -> int:
         """A count whose published change has the same law, one for as many as possible."""
         return min(count, self._alike_from)

@@ -16,7 +16,7 @@ from fastapi.responses import Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.formats.columns import Texts
-from discreet.formats.publication import additivity, promise
+from discreet.formats.publication import promise
 from discreet.programme.codelist import Breakdown
 from discreet.programme.definitions import Definition, Definitions
 from discreet.programme.labels import Labels
@@ -389,7 +389,7 @@ def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
         "limits": {"axes": rule.axes, "cells": rule.cells, "job_cells": rule.job_cells},
         "place": rule.place,
         "noise": catalogue.noise.sentence(),
-        "additivity": additivity(catalogue.noise),
+        "additivity": catalogue.additivity,
         "protection": promise(catalogue.noise, catalogue.swapped),
         "swapped": catalogue.swapped,
         "charged": rule.account is not None,

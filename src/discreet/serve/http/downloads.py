@@ -138,8 +138,10 @@ def _csv(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
 
 def _limits(answer: Answer, layout: Layout) -> dict[str, NDArray[np.float64]]:
     """Where the true counts are, by name; nothing where it was not requested or is not public."""
+    if not layout.ranges:
+        return {}
     low, high = answer.intervals(LEVEL)
-    return {LOW: low, HIGH: high} if layout.ranges and not np.isnan(low).all() else {}
+    return {} if np.isnan(low).all() else {LOW: low, HIGH: high}
 
 
 def _px(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:

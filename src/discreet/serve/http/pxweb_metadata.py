@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from discreet.formats.dataset import Dataset, defined
-from discreet.formats.publication import SWAPPED, additivity
+from discreet.formats.publication import SWAPPED
 from discreet.programme.codelist import TOTAL, Breakdown
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer
@@ -138,7 +138,7 @@ class PxDescriptions:
         }
         places = [axis.variable for axis in table.axes if axis.variable in self._catalogue.places]
         noise, exchanged = self._catalogue.noise, [SWAPPED] if self._catalogue.swapped else []
-        notes = spoken([additivity(noise), noise.sentence(), *exchanged], self._language)
+        notes = spoken([self._catalogue.additivity, noise.sentence(), *exchanged], self._language)
         px = self._px(table, placed([*dimensions, CONTENTS], (), ()), len(notes))
         head = head_of(self._title(table), self._heading, notes, dimensions, places, px)
         add_contents(head, _query(table), self._labels, self._language)
