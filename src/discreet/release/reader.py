@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease, mistake
 from discreet.formats.dataset import VALUE
+from discreet.io.files import UNREADABLE
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import TOTAL, TOTAL_LABEL, Breakdown, write_code_columns
 from discreet.programme.cube import Cube
@@ -108,7 +109,7 @@ class Release:
         try:
             # Arrow takes a relative path such as census:2021 for an address
             return pq.read_table((self.folder / file.path).absolute())
-        except (pa.ArrowException, OSError):
+        except UNREADABLE:
             value = f"{self.folder / file.path}: not readable as Parquet; fetch the release again"
             raise BrokenRelease(value) from None
 
@@ -245,7 +246,7 @@ class CubeFile:
             raise BrokenRelease(
                 f"cube {self.entry.id}: its file is missing; fetch the release again"
             ) from None
-        except pa.ArrowException:
+        except UNREADABLE:
             raise BrokenRelease(f"cube {self.entry.id}: its file is not readable as Parquet") from None
 
     def _nodes(self, axis: int, table: pa.Table) -> NDArray[np.int64]:
