@@ -334,6 +334,7 @@ def published_hierarchy(release: Release) -> PublishedHierarchy | None:
 def _read(path: Path) -> pa.Table:
     try:
         table = pq.read_table(path.absolute())
+        table.validate(full=True)  # damaged pages have codes beyond the dictionary
     except FileNotFoundError:
         raise BrokenRelease(f"{path}: missing; the release does not publish it") from None
     except UNREADABLE:

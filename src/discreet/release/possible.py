@@ -84,6 +84,9 @@ def _cube_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> Iterator[
     least, publishing = (1, UNCHANGED) if cube.weight else (_smallest(manifest), _publishing(manifest))
     try:
         with pq.ParquetFile((folder / file.path).absolute()) as stored:
+            if (rows := stored.metadata.num_rows) != cube.cells:
+                yield f"cube {cube.id}: the manifest states {cube.cells} cells, its file has {rows}"
+                return
             for part in stored.iter_batches(columns=[VALUE]):
                 values = part.column(0).to_numpy(zero_copy_only=False)
                 wrong = _impossible(values, least, publishing)
