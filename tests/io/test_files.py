@@ -132,8 +132,7 @@ def test_values_beyond_their_dictionary_are_damage(tmp_path: Path) -> None:
                 for batch in open_source(source, "population.persons").batches([], ["sex"]):
                     batch.validate(full=True)
             except Mistakes as mistakes:
-                assert "a damaged Parquet file" in str(mistakes)
-                refused += 1
+                refused += "a damaged Parquet file" in str(mistakes)
     assert refused > 50
 
 

@@ -274,13 +274,13 @@ def _read_parquet(
             named = {name: value for name, value in folders.items() if name not in own}
             read = [name for name in columns if name not in named]
             for batch in file.iter_batches(batch_size=BATCH, columns=read, row_groups=groups):
-                _require_sound(batch)
+                require_sound(batch)
                 yield _with_columns(batch, named, texts) if named else batch
     except UNREADABLE:
         raise _damaged(path, key) from None
 
 
-def _require_sound(batch: pa.RecordBatch) -> None:
+def require_sound(batch: pa.RecordBatch) -> None:
     """Refuse values beyond their dictionary, which Arrow reads from damaged pages: kernels would count other memory."""
     for column in batch.columns:
         if pa.types.is_dictionary(column.type):

@@ -89,7 +89,7 @@ def _read(path: Path) -> _Message:
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise mistake(path, "", f"cannot be read: {reason}", "correct the path of the codelist") from None
-    except (ValueError, ET.ParseError, AttributeError, KeyError, TypeError, RecursionError):
+    except (ValueError, ET.ParseError, AttributeError, LookupError, TypeError, RecursionError):
         raise mistake(path, "", "is no SDMX structure message", "give SDMX-ML, SDMX-JSON or CSV") from None
 
 
