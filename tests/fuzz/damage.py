@@ -226,10 +226,10 @@ def damaged_toml(sound: bytes, dice: random.Random) -> bytes:
     """A programme with other values, or with other bytes."""
     if dice.random() < 0.4:
         return damaged(sound, dice)
-    tree = rearranged(tomllib.loads(sound.decode()), dice)
     try:
+        tree = rearranged(tomllib.loads(sound.decode()), dice)
         return tomlkit.dumps(_without_nothing(tree)).encode()
-    except (TypeError, ValueError):  # no document of TOML: a value where the whole was
+    except (TypeError, ValueError):  # no document of TOML: damaged before, or a value where the whole was
         return damaged(sound, dice)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from discreet.audit.evidence import published
-from discreet.errors import DiscreetError
+from discreet.errors import BrokenRelease, DiscreetError
 from discreet.io.ptable_files import read_ptable
 from discreet.io.ptable_keyed import WrapRule
 from discreet.io.register import Register
@@ -29,7 +29,7 @@ from discreet.programme.sources import FileFormat, FileSource
 from discreet.release.certify import verify_certificate
 from discreet.release.reader import open_release, read_codes
 from discreet.release.signature import read_signature
-from discreet.release.verify import verify
+from discreet.release.verify import Verification, verify
 from discreet.serve.history import History
 from discreet.serve.http.geometry import read_geometry
 from discreet.serve.http.security import read_tokens
@@ -74,7 +74,14 @@ def _release(path: Path) -> object:
 
 
 def _verified(path: Path) -> object:
-    return verify(Path(*path.parts[:1]))
+    found = verify(Path(*path.parts[:1]))
+    _require_passed(found)
+    return found
+
+
+def _require_passed(found: Verification) -> None:
+    if found.problems:
+        raise BrokenRelease(found.problems[0])
 
 
 def _forged(path: Path) -> object:
@@ -87,11 +94,13 @@ def _forged(path: Path) -> object:
         with contextlib.suppress(DiscreetError):
             opened.read_cube(cube.id)
     published(opened)
+    _require_passed(found)
     return found
 
 
 def reseal(folder: Path) -> None:
-    """Write the checksums of the files that are there into the manifest, as a forger would."""
+    """Write the checksums of the files that are there into the manifest, as a forger would, who has no signature."""
+    (folder / "manifest.sig").unlink(missing_ok=True)
     try:
         content = json.loads((folder / "manifest.json").read_bytes())
         content.pop("seal", None)

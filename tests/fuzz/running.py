@@ -129,15 +129,15 @@ class Fuzzer:
         self._write(name, content)
         if (folder := Path(Path(name).parts[0])).is_dir() and dice.random() < 0.5:
             reseal(folder)
-        return self._command(dice.choice(READ[name]).split(), [*text, name, repr(content[:1500])], text)
+        text += [name, repr(content[:1500])]
+        return self._command(dice.choice(READ[name]).split(), text)
 
     def _judgement(self, dice: random.Random, text: list[str]) -> object:
         change(dice, text, self._write)
         return judged()
 
-    def _command(self, words: list[str], *texts: list[str]) -> object:
-        for text in texts:
-            text += words
+    def _command(self, words: list[str], text: list[str]) -> object:
+        text += words
         code, said = made(words)
         if code == 2 and not said.strip():
             return "2 without a message"

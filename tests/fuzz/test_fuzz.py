@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -110,6 +112,47 @@ def test_two_judgements_are_found_where_there_are_two(folder: Path, monkeypatch:
         town.rewrite(Path("town"), persons=persons)
         assert "check 0, protect 2" in str(judged())
         one.restore()
+
+
+def _damaged_page(content: bytes) -> bytes:
+    return content[:30] + b"\xff" * 20 + content[50:]
+
+
+FOUND: tuple[
+    tuple[str, Callable[[bytes], bytes]], ...
+] = (  # files that were faults once: how each is spoiled
+    ("release/parquet/1.parquet", _damaged_page),
+    ("tree/estimates/1.parquet", _damaged_page),
+    ("tree/measurements/H/detailed.parquet", _damaged_page),
+    ("tree/hierarchy/categories.csv", lambda text: text.replace(b"SEX,M,SEX,M", b"SEX,M,SEEX,M")),
+    ("tree/manifest.json", lambda text: re.sub(rb'"cells": \d+', b'"cells": ' + b"9" * 30, text)),
+    ("lau.json", lambda text: text.replace(b'"CL_LAU"', b"0")),
+    ("lau.json", lambda text: text.replace(b'"A1"', b"[]")),
+    ("lau.json", lambda _: b"[" * 100_000),
+    ("structures.xml", lambda text: text.replace(b"UTF-8", b"UTF-2147483648", 1)),
+    ("saved.sqlite", lambda content: content.replace(b'"axes"', b"[axes]")),
+    ("programme.toml", lambda text: text.replace(b'["lau"]', b'["lau", "lau"]')),
+)
+
+
+@pytest.mark.parametrize("number", range(len(FOUND)))
+def test_what_was_a_fault_is_refused(number: int, folder: Path) -> None:
+    name, spoil = FOUND[number]
+    reads = [read for one, _, read in READERS if one == name]
+    with fuzzer(1, folder) as one:
+        content = spoil(one.sound[name])
+        assert content != one.sound[name]
+        for read in reads:
+            Path(name).write_bytes(content)
+            assert made(["check", name])[0] == 2 if name.endswith(".toml") else refused(read, Path(name))
+            one.restore()
+
+
+def test_positions_beyond_all_tables_are_answered(folder: Path) -> None:
+    layout = {"columns": ["SEX"], "lines": [10**30]}
+    with fuzzer(1, folder) as one:
+        body = {"query": {"axes": ["SEX", "LAU.H"]}, "layout": layout}
+        assert one.released.send("POST", "/api/v1/files", json=body).status_code == 400
 
 
 HEADERS = ("i,j,p,p_int_ub", "pcv,ckey,pvalue", "cell_value,cell_key,perturbation", "0,1,-1")
