@@ -6,7 +6,7 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE  # every process that a test starts would compile two hundred modules
 
-.PHONY: setup setup-spark demo system test test-long mutants bench docs docs-reference docs-pictures messages clean
+.PHONY: setup setup-spark demo system test test-long test-pythons mutants bench docs docs-reference docs-pictures messages clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Discreet needs Python 3.11 or newer; set PYTHON=/path/to/it" if sys.version_info < (3, 11) else 0)'
@@ -48,6 +48,21 @@ test: $(VENV)/.installed-dev system docs
 test-long: $(VENV)/.installed-dev
 	$(BIN)/pytest -q -m long --seed random
 
+# Installs the lock files with each Python that there is, in an environment of its own, and runs a part of the tests.
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+PYTHON_TESTS ?= tests/pipeline tests/maths/privacy tests/perturb tests/cli tests/api tests/release tests/formats tests/serve/http
+test-pythons:
+	@set -e; for python in $(PYTHONS); do \
+	  command -v $$python >/dev/null || { echo "$$python: not found, not tested"; continue; }; \
+	  venv=$(CURDIR)/$(VENV)-$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  $$python -m venv $$venv; \
+	  $$venv/bin/python -m pip install -q --require-hashes -r requirements.lock; \
+	  $$venv/bin/python -m pip install -q -r requirements-dev.lock; \
+	  $$venv/bin/python -m pip install -q --no-deps -e .; \
+	  $$venv/bin/python --version; \
+	  NUMBA_CACHE_DIR=$$venv/numba PATH=$$venv/bin:$$PATH $$venv/bin/python -m pytest -q -n 2 $(PYTHON_TESTS); \
+	done
+
 # MODULE=discreet.maths.keys TESTS=tests/maths/test_keys.py; see docs/contribute/mutation-testing.md
 mutants: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install -q cosmic-ray==8.7.0
@@ -76,5 +91,5 @@ messages: $(VENV)/.installed-dev
 	$(BIN)/python -m tools.messages
 
 clean:
-	rm -rf $(VENV) $(VENV)-docs demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from enum import Enum
+from enum import Enum, EnumType
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
@@ -91,6 +91,8 @@ def parameter(one: inspect.Parameter) -> str:
 
 def signature(name: str, value: Any) -> str:
     """How it is called, one parameter per line where there are several."""
+    if isinstance(value, EnumType):  # the general one differs between versions of Python
+        return f"{name}({' | '.join(repr(member.value) for member in value)})"
     try:
         found = inspect.signature(value.__func__ if isinstance(value, classmethod | staticmethod) else value)
     except ValueError:

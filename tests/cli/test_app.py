@@ -1,9 +1,13 @@
 """The command line as a whole: a mistyped word is answered with the one that was meant; folders of any name."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli import town
 from tests.cli.called import discreet
 
 
@@ -39,3 +43,32 @@ def test_a_folder_may_be_named_like_an_address(tmp_path: Path, monkeypatch: pyte
     )
     assert drawn.returncode == 0, drawn.stderr
     assert Path("a:b.parquet").is_file()
+
+
+@pytest.mark.parametrize(
+    "words", [("check", "d\udcff/p.toml"), ("synth", "--out", "\udce9", "--persons", "60")]
+)
+def test_a_path_that_is_not_utf8_is_refused(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = discreet(*words)
+    assert said.returncode == 2
+    assert "not text in UTF-8" in said.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("environment", "code", "says"),
+    [({"LC_ALL": "C"}, 0, "no mistakes"), ({"LC_ALL": "C", "PYTHONUTF8": "0"}, 2, "LC_ALL=C.UTF-8")],
+)
+def test_paths_that_are_not_ascii_where_the_locale_is_c(
+    environment: dict[str, str], code: int, says: str, tmp_path: Path
+) -> None:
+    town.build(tmp_path / "dé ñ Ω")
+    command = [sys.executable, "-m", "discreet", "check", "dé ñ Ω/programme.toml"]
+    told = {**os.environ, **environment}
+    found = subprocess.run(command, cwd=tmp_path, env=told, capture_output=True, check=False)
+    assert found.returncode == code, found.stderr
+    assert says in (found.stdout + found.stderr).decode()
+    assert b"Traceback" not in found.stderr

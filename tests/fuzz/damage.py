@@ -1,8 +1,16 @@
 """Damage of the kinds that people, programs and disks do to files, and values that no option expects."""
 
+import contextlib
+import gzip
 import json
 import random
 import re
+import sqlite3
+import tempfile
+import tomllib
+from pathlib import Path
+
+import tomlkit
 
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 WORD = re.compile(rb"[A-Za-z_]{2,}")
@@ -125,6 +133,15 @@ VALUES = (
     "1e15",
     "1e-15",
 )
+STORED = (
+    "epsilon=9/1",
+    "epsilon=-5/1",
+    "rho=1/1",
+    "raise epsilon=900/1",
+    "epsilon=1/0",
+    "household",
+    "2026-01-01",
+)
 WRONG: tuple[object, ...] = (
     None,
     True,
@@ -195,7 +212,89 @@ def damaged_json(sound: bytes, dice: random.Random) -> bytes:
     """A JSON file with other values, or with other bytes."""
     if dice.random() < 0.4:
         return damaged(sound, dice)
-    tree = json.loads(sound)
+    return json.dumps(rearranged(json.loads(sound), dice)).encode()
+
+
+def rearranged(tree: object, dice: random.Random) -> object:
+    """A document with one or two changes of its values."""
     for _ in range(dice.choice((1, 1, 2))):
         tree = changed(tree, dice)
-    return json.dumps(tree).encode()
+    return tree
+
+
+def damaged_toml(sound: bytes, dice: random.Random) -> bytes:
+    """A programme with other values, or with other bytes."""
+    if dice.random() < 0.4:
+        return damaged(sound, dice)
+    try:
+        tree = rearranged(tomllib.loads(sound.decode()), dice)
+        return tomlkit.dumps(_without_nothing(tree)).encode()
+    except (TypeError, ValueError):  # no document of TOML: damaged before, or a value where the whole was
+        return damaged(sound, dice)
+
+
+def _without_nothing(tree: object) -> dict[str, object]:
+    """TOML has no null, and is a table."""
+    if not isinstance(tree, dict):
+        raise TypeError
+
+    def cleared(value: object) -> object:
+        if isinstance(value, dict):
+            return {name: cleared(one) for name, one in value.items() if one is not None}
+        return [cleared(one) for one in value if one is not None] if isinstance(value, list) else value
+
+    return {name: cleared(value) for name, value in tree.items() if value is not None}
+
+
+def damaged_gzip(sound: bytes, dice: random.Random) -> bytes:
+    """A compressed file, damaged inside or outside."""
+    if dice.random() < 0.5:
+        return damaged(sound, dice)
+    return gzip.compress(damaged(gzip.decompress(sound), dice), mtime=0)
+
+
+def damaged_rows(sound: bytes, dice: random.Random) -> bytes:
+    """A database with rows changed or deleted by its owner, or with other bytes."""
+    if dice.random() < 0.3:
+        return damaged(sound, dice)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "x.sqlite")
+        path.write_bytes(sound)
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            for _ in range(dice.choice((1, 1, 2))):
+                with contextlib.suppress(sqlite3.Error, OverflowError, IndexError), database:
+                    _change_row(database, dice)
+        return path.read_bytes()
+
+
+def _change_row(database: sqlite3.Connection, dice: random.Random) -> None:
+    named = database.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    for kind, name in named:
+        if kind == "trigger":
+            database.execute(f'DROP TRIGGER "{name}"')
+    table = dice.choice([name for kind, name in named if kind == "table"])
+    if dice.random() < 0.05:
+        database.execute(f'DROP TABLE "{table}"')
+        return
+    columns = [column[1] for column in database.execute(f'PRAGMA table_info("{table}")')]
+    row = dice.choice(database.execute(f'SELECT rowid FROM "{table}"').fetchall())[0]
+    if dice.random() < 0.15:
+        database.execute(f'DELETE FROM "{table}" WHERE rowid = ?', (row,))
+        return
+    value = dice.choice((*VALUES, *STORED)).encode(errors="surrogateescape").decode(errors="replace")
+    stored = dice.choice((value, value, value, None, -1, 10**12, 1.5, b"\xff\xfe"))
+    column = dice.choice(columns)
+    database.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?', (stored, row))
+
+
+SPOILED = {  # ending -> how files of the kind are damaged
+    ".json": damaged_json,
+    ".toml": damaged_toml,
+    ".gz": damaged_gzip,
+    ".sqlite": damaged_rows,
+}
+
+
+def spoiled(name: str, sound: bytes, dice: random.Random) -> bytes:
+    """A file, damaged as its kind is."""
+    return SPOILED.get(Path(name).suffix, damaged)(sound, dice)

@@ -1,12 +1,17 @@
 """Sound inputs of every kind, in a folder of their own; damaged copies of them are what the fuzzers try."""
 
 import contextlib
+import gzip
 import io
 import json
+import sqlite3
 import sys
+from itertools import product
 from pathlib import Path
 
 from discreet.cli.app import main
+from tests.cli import town
+from tests.fuzz.requests import server
 
 PROGRAMME = """
 [population]
@@ -52,6 +57,71 @@ risk = ["SEX"]
 similar = [[{ composition = ["SEX"] }]]
 rate = 0.2
 """
+READY = """
+[variables.SEX]
+codelist = { file = "structures.xml", id = "CL_SEX" }
+[variables.LAU]
+codelist = "lau.json"
+breakdowns = { N = 0, L = 1, LAU = 2 }
+[noise]
+kind = "cell-key"
+D = 3
+V = 1
+allow_weak = true
+[[cubes]]
+id = "given"
+axes = ["SEX", "LAU"]
+counts = { file = "ready.csv" }
+[release]
+name = "ready"
+formats = ["parquet", "px", "xlsx"]
+"""
+TREE = """
+[population]
+persons = "persons.csv"
+person_id = "pid"
+geography = ["lau"]
+[variables.LAU]
+codelist = "lau.csv"
+breakdowns = { L = 1, H = 2 }
+of = "person"
+[variables.SEX]
+codelist = "sex.csv"
+of = "person"
+[[cubes]]
+id = "1"
+axes = ["SEX", "LAU.H"]
+[noise]
+kind = "hierarchical"
+geography = "LAU"
+rho = "1/2"
+neighbours = "substitute"
+[noise.strategy]
+histogram = ["SEX"]
+levels = { L = "1/2", H = "1/2" }
+[noise.strategy.queries]
+L = { total = "1/2", detailed = "1/2" }
+H = { detailed = "1" }
+[release]
+name = "tree"
+formats = ["parquet", "csv"]
+"""
+CODELIST = {  # SDMX-JSON
+    "data": {
+        "codelists": [
+            {
+                "id": "CL_LAU",
+                "codes": [
+                    {"id": code, "name": code.lower(), "parent": code[:-1], "names": {"en": code, "de": code}}
+                    for code in ("A", "A1", "A2", "B", "B1")
+                ],
+            }
+        ],
+        "hierarchies": [
+            {"id": "H", "hierarchicalCodes": [{"code": "x=F:CL_LAU(1.0).A", "hierarchicalCodes": []}]}
+        ],
+    }
+}
 GEOMETRY = {
     "type": "FeatureCollection",
     "features": [
@@ -85,26 +155,38 @@ def prepare(folder: Path) -> None:
     """Write them; the folder is the working one, and empty."""
     places = ["A1", "A2", "B1"]
     lines = [f"{n},{n // 2},{'FM'[n % 2]},{places[n // 2 % 3]},{n % 7}.5" for n in range(60)]
-    (folder / "persons.csv").write_text("\n".join(["pid,hid,sex,lau,w", *lines]) + "\n")
-    (folder / "sex.csv").write_text("code,parent,label\nF,,female\nM,,male\n")
-    (folder / "lau.csv").write_text("code,parent,label\nA,,a\nA1,A,a1\nA2,A,a2\nB,,b\nB1,B,b1\n")
-    (folder / "grids.csv").write_text("grid,lau,count\ng1,A1,5\ng1,A2,3\ng2,A2,9\ng2,B1,4\n")
-    (folder / "programme.toml").write_text(PROGRAMME)
-    (folder / "private.toml").write_text(PROGRAMME.replace(CELL_KEY, PRIVATE))
-    (folder / "swap.toml").write_text(PROGRAMME + SWAP)
-    (folder / "table.csv").write_text("A,B,value\na,x,5\na,y,6\nb,x,7\nb,y,9\n")
-    (folder / "crossed.csv").write_text("A,x,y\na,5,6\nb,7,9\n")
-    (folder / "utility.csv").write_text("change,utility\n-1,-1\n0,0\n1,-1\n")
-    (folder / "geometry.json").write_text(json.dumps(GEOMETRY))
-    keys = [
-        f"{count},{key},{change}" for count in range(1, 5) for key, change in (("0-127", -1), ("128-255", 1))
-    ]
-    (folder / "keyed.csv").write_text("\n".join(["cell_value,cell_key,perturbation", *keys]) + "\n")
-    ons = [f"{count},{key},{1 if key % 2 else -1}" for count in range(1, 5) for key in range(16)]
-    (folder / "ons.csv").write_text("\n".join(["pcv,ckey,pvalue", *ons]) + "\n")
-    (folder / "superstar.csv").write_text(
-        "\n".join([",".join(["-1"] * 30)] * 128 + [",".join(["1"] * 30)] * 128) + "\n"
-    )
+    texts = {
+        "persons.csv": "\n".join(["pid,hid,sex,lau,w", *lines]) + "\n",
+        "sex.csv": "code,parent,label\nF,,female\nM,,male\n",
+        "lau.csv": "code,parent,label\nA,,a\nA1,A,a1\nA2,A,a2\nB,,b\nB1,B,b1\n",
+        "lau.json": json.dumps(CODELIST),
+        "grids.csv": "grid,lau,count\ng1,A1,5\ng1,A2,3\ng2,A2,9\ng2,B1,4\n",
+        "programme.toml": PROGRAMME,
+        "private.toml": PROGRAMME.replace(CELL_KEY, PRIVATE),
+        "swap.toml": PROGRAMME + SWAP,
+        "tree.toml": TREE,
+        "ready.toml": READY,
+        "packed.toml": PROGRAMME.replace('"persons.csv"', '"persons.csv.gz"'),
+        "base.toml": PROGRAMME.replace(
+            '"persons.csv"', '{ uri = "sqlite://records.sqlite", table = "persons" }'
+        ),
+        "table.csv": "A,B,value\na,x,5\na,y,6\nb,x,7\nb,y,9\n",
+        "crossed.csv": "A,x,y\na,5,6\nb,7,9\n",
+        "utility.csv": "change,utility\n-1,-1\n0,0\n1,-1\n",
+        "geometry.json": json.dumps(GEOMETRY),
+        **_ptables(),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "persons.csv.gz").write_bytes(gzip.compress(texts["persons.csv"].encode(), mtime=0))
+    with contextlib.closing(sqlite3.connect(folder / "records.sqlite")) as database, database:
+        database.execute("CREATE TABLE persons (pid TEXT, hid TEXT, sex TEXT, lau TEXT, w REAL)")
+        database.executemany(
+            "INSERT INTO persons VALUES (?, ?, ?, ?, ?)", [line.split(",") for line in lines]
+        )
+    town.build(folder / "town")
+    with (folder / "town/programme.toml").open("a") as file:
+        file.write('[serve]\ngroupings = ["GEO"]\n')
     for command in (
         "secret --out secret",
         "key --out k",
@@ -114,6 +196,38 @@ def prepare(folder: Path) -> None:
         "token create tokens.json someone",
         "protect programme.toml --secret secret --out release --sign k --quiet",
         "protect private.toml --secret secret --out noisy --ledger ledger.sqlite --account a --quiet",
+        "protect tree.toml --secret secret --out tree --quiet",
     ):
-        code, text = made(command.split())
-        assert code == 0, (command, text)
+        succeed(command)
+    structures = (folder / "release/sdmx/structures.xml").read_bytes()
+    (folder / "structures.xml").write_bytes(structures)
+    cells = [
+        f"{sex},{place},{n + 3},{n * 799_999_993 % 2**32}"
+        for n, (sex, place) in enumerate(product("FM", places))
+    ]
+    (folder / "ready.csv").write_text("\n".join(["SEX,LAU,count,key", *cells]) + "\n")
+    for name in ("ready", "packed", "base", "town/programme"):
+        succeed(f"check {name}.toml")
+    with server(folder / "release", folder / "saved.sqlite") as client:
+        for what in ("queries", "jobs"):
+            stored = client.send("POST", f"/api/v1/{what}", json={"query": {"axes": ["SEX"]}})
+            assert stored.is_success, stored.text
+
+
+def succeed(command: str) -> None:
+    """Run a command that must succeed."""
+    code, text = made(command.split())
+    assert code == 0, (command, text)
+
+
+def _ptables() -> dict[str, str]:
+    """P-tables in the formats that Discreet does not make by default."""
+    ranges = (("0-127", -1), ("128-255", 1))
+    keyed = [f"{count},{keys},{change}" for count in range(1, 5) for keys, change in ranges]
+    ons = [f"{count},{key},{1 if key % 2 else -1}" for count in range(1, 5) for key in range(16)]
+    wide = [",".join([change] * 30) for change in ("-1", "1") for _ in range(128)]
+    return {
+        "keyed.csv": "\n".join(["cell_value,cell_key,perturbation", *keyed]) + "\n",
+        "ons.csv": "\n".join(["pcv,ckey,pvalue", *ons]) + "\n",
+        "superstar.csv": "\n".join(wide) + "\n",
+    }

@@ -29,15 +29,16 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from tests.fuzz.commands import READ, hostile
-from tests.fuzz.damage import damaged, damaged_json
+from tests.fuzz.damage import spoiled
 from tests.fuzz.inputs import made, prepare
-from tests.fuzz.readers import chosen, refused
+from tests.fuzz.judgement import change, judged
+from tests.fuzz.readers import chosen, refused, reseal
 from tests.fuzz.requests import request, server
 
 HANGS = 60  # seconds of the processor that no input needs
 STANDS = 600  # seconds in which something happens, on any machine
 MEMORY = 6 * 2**30  # bytes that no input needs
-SHARES = {"reader": 70, "request": 14, "option": 10, "file": 6}  # of 100 inputs
+SHARES = {"reader": 63, "request": 18, "option": 10, "file": 6, "judgement": 3}  # of 100 inputs
 ROOT = Path(__file__).parents[2]
 
 
@@ -74,8 +75,13 @@ class Fuzzer:
         self.stack = contextlib.ExitStack()
         self.stack.enter_context(patch.object(uvicorn.Server, "run", lambda *_, **__: None))
         self.stack.enter_context(patch.object(Multiprocess, "run", lambda *_, **__: None))
-        self.client = self.stack.enter_context(server(pristine / "release", Path("store.sqlite").resolve()))
+        self.released, self.records = (
+            self.stack.enter_context(server(pristine / source, Path(f"store{number}.sqlite").resolve()))
+            for number, source in enumerate(("release", "town/programme.toml"))
+        )
+        self.written: set[str] = set()  # by this input
         self.here = set(Path().iterdir())
+        self.times = {name: _time(Path(name)) for name in self.sound}
         self.ignored: list[str] = []  # exceptions that only standard error shows
         self.stack.enter_context(
             patch.object(sys, "unraisablehook", lambda raised: self.ignored.append(str(raised.exc_value)))
@@ -109,7 +115,7 @@ class Fuzzer:
         return 2 if refused(read, Path(name)) else 0
 
     def _request(self, dice: random.Random, text: list[str]) -> int:
-        said, status = request(self.client, dice)
+        said, status = request(self.released, self.records, dice)
         text.append(said)
         assert status < 500, f"status {status}"
         return status // 100 * 100
@@ -119,14 +125,19 @@ class Fuzzer:
 
     def _file(self, dice: random.Random, text: list[str]) -> object:
         name = dice.choice(list(READ))
-        spoil = damaged_json if name.endswith(".json") and "tokens" not in name else damaged
-        content = spoil(self.sound[name], dice)
+        content = spoiled(name, self.sound[name], dice)
         self._write(name, content)
-        return self._command(dice.choice(READ[name]).split(), [*text, name, repr(content[:1500])], text)
+        if (folder := Path(Path(name).parts[0])).is_dir() and dice.random() < 0.5:
+            reseal(folder)
+        text += [name, repr(content[:1500])]
+        return self._command(dice.choice(READ[name]).split(), text)
 
-    def _command(self, words: list[str], *texts: list[str]) -> object:
-        for text in texts:
-            text += words
+    def _judgement(self, dice: random.Random, text: list[str]) -> object:
+        change(dice, text, self._write)
+        return judged()
+
+    def _command(self, words: list[str], text: list[str]) -> object:
+        text += words
         code, said = made(words)
         if code == 2 and not said.strip():
             return "2 without a message"
@@ -134,16 +145,24 @@ class Fuzzer:
 
     def _write(self, name: str, content: bytes) -> None:
         Path(name).write_bytes(content)
+        self.written.add(name)
 
     def restore(self) -> None:
         """Remove what was made, and restore what was changed."""
         for path in set(Path().iterdir()) - self.here:
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
         for name, content in self.sound.items():
             path = Path(name)
-            if not path.is_file() or path.stat().st_size != len(content) or path.read_bytes() != content:
+            if name in self.written or _time(path) != self.times[name]:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
+                self.times[name] = _time(path)
+        self.written.clear()
+
+
+def _time(path: Path) -> int:
+    """When a file was last changed; 0 where there is none."""
+    return path.stat().st_mtime_ns if path.is_file() else 0
 
 
 def _where(error: Exception) -> str:

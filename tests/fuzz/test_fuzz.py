@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,22 +17,32 @@ from discreet.maths.exact_numbers import fraction
 from discreet.maths.privacy.accounting import read_loss
 from discreet.release.reader import read_codes
 from discreet.serve.http.geometry import read_geometry
+from tests.cli import town
 from tests.fuzz.commands import READ, SOUND, commands
 from tests.fuzz.inputs import made
+from tests.fuzz.judgement import judged
+from tests.fuzz.readers import READERS, refused
+from tests.fuzz.requests import ADDRESSES, BODIES, RECORDS
 from tests.fuzz.running import SHARES, fuzzer, short, watched
 
 MANY = int(
     os.environ.get("DISCREET_FUZZ", "20000")
-)  # inputs of the long run; about 0.02 s of the processor each
+)  # inputs of the long run; some 0.04 s of the processor each
 REFUSED = {"infer weighted", "infer estimate"}  # of releases of another kind than the sound one
 QUICK = {name for name, (_, often) in SOUND.items() if often >= 5}
-READERS = settings(
+QUICKLY = settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
-def test_some_damaged_inputs_end_with_a_message(tmp_path: Path) -> None:
-    found = short(300, 1, tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the sound inputs are prepared once."""
+    return tmp_path_factory.mktemp("fuzz")
+
+
+def test_some_damaged_inputs_end_with_a_message(folder: Path) -> None:
+    found = short(250, 1, folder)
     assert found.faults == {}
     assert set(found.inputs) == set(SHARES)
 
@@ -44,29 +56,103 @@ def test_many_damaged_inputs_end_with_a_message(tmp_path: Path) -> None:
     assert found.codes["reader 2"] > found.inputs["reader"] / 4
 
 
-def test_a_fault_is_found_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_is_found_where_there_is_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fuzzer itself: an error of another kind than those of a user is a fault, with the input that led to it."""
 
     def broken(*_: object) -> None:
         raise KeyError("of the program")
 
     monkeypatch.setattr("tests.fuzz.running.refused", broken)
-    with fuzzer(1, tmp_path) as one:
+    with fuzzer(1, folder) as one:
         numbers = [one.run(number) for number in range(12)]
     wrong = [found for found in numbers if found["kind"] == "reader"]
     assert wrong
     assert all("KeyError" in str(found["fault"]) for found in wrong)
 
 
-def test_every_command_is_tried_and_its_call_is_sound(tmp_path: Path) -> None:
+def test_every_command_is_tried_and_its_call_is_sound(folder: Path) -> None:
     assert set(commands()) == set(SOUND)
     assert {name for name, options in commands().items() if not options} == {"token revoke"}
-    with fuzzer(1, tmp_path) as one:
+    with fuzzer(1, folder) as one:
         for name in sorted(QUICK):
             code, text = made(SOUND[name][0].split())
             one.restore()
             assert code == (2 if name in REFUSED else 0), (name, text)
         assert set(READ) <= set(one.sound)
+        assert {name for name, _, _ in READERS} <= set(one.sound)
+
+
+def test_what_is_damaged_is_sound_before(folder: Path) -> None:
+    """A command or a request that is refused anyway reaches nothing."""
+    slow = ("attack ", "utility ", "risk differencing ", "infer independence ", "swap ")
+    with fuzzer(1, folder) as one:
+        for call in sorted({call for calls in READ.values() for call in calls}):
+            if not call.startswith(slow):
+                code, text = made(call.split())
+                one.restore()
+                assert code == 0, (call, text)
+        for name, _, read in READERS:
+            assert not refused(read, Path(name)), name
+            one.restore()
+        for client, bodies in ((one.released, BODIES), (one.records, RECORDS)):
+            for address, body in bodies:
+                answer = client.send("POST", address, json=body)
+                assert answer.is_success, (address, answer.text)
+        for address in ADDRESSES:
+            answer = one.released.send("GET", address)
+            assert answer.is_success, (address, answer.text)
+        assert judged() == 0
+
+
+def test_two_judgements_are_found_where_there_are_two(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.cli.check.check_data", lambda *_, **__: ())
+    with fuzzer(1, folder) as one:
+        persons = town.persons()
+        persons["sex"][0] = "x"
+        town.rewrite(Path("town"), persons=persons)
+        assert "check 0, protect 2" in str(judged())
+        one.restore()
+
+
+def _damaged_page(content: bytes) -> bytes:
+    return content[:30] + b"\xff" * 20 + content[50:]
+
+
+FOUND: tuple[
+    tuple[str, Callable[[bytes], bytes]], ...
+] = (  # files that were faults once: how each is spoiled
+    ("release/parquet/1.parquet", _damaged_page),
+    ("tree/estimates/1.parquet", _damaged_page),
+    ("tree/measurements/H/detailed.parquet", _damaged_page),
+    ("tree/hierarchy/categories.csv", lambda text: text.replace(b"SEX,M,SEX,M", b"SEX,M,SEEX,M")),
+    ("tree/manifest.json", lambda text: re.sub(rb'"cells": \d+', b'"cells": ' + b"9" * 30, text)),
+    ("lau.json", lambda text: text.replace(b'"CL_LAU"', b"0")),
+    ("lau.json", lambda text: text.replace(b'"A1"', b"[]")),
+    ("lau.json", lambda _: b"[" * 100_000),
+    ("structures.xml", lambda text: text.replace(b"UTF-8", b"UTF-2147483648", 1)),
+    ("saved.sqlite", lambda content: content.replace(b'"axes"', b"[axes]")),
+    ("programme.toml", lambda text: text.replace(b'["lau"]', b'["lau", "lau"]')),
+)
+
+
+@pytest.mark.parametrize("number", range(len(FOUND)))
+def test_what_was_a_fault_is_refused(number: int, folder: Path) -> None:
+    name, spoil = FOUND[number]
+    reads = [read for one, _, read in READERS if one == name]
+    with fuzzer(1, folder) as one:
+        content = spoil(one.sound[name])
+        assert content != one.sound[name]
+        for read in reads:
+            Path(name).write_bytes(content)
+            assert made(["check", name])[0] == 2 if name.endswith(".toml") else refused(read, Path(name))
+            one.restore()
+
+
+def test_positions_beyond_all_tables_are_answered(folder: Path) -> None:
+    layout = {"columns": ["SEX"], "lines": [10**30]}
+    with fuzzer(1, folder) as one:
+        body = {"query": {"axes": ["SEX", "LAU.H"]}, "layout": layout}
+        assert one.released.send("POST", "/api/v1/files", json=body).status_code == 400
 
 
 HEADERS = ("i,j,p,p_int_ub", "pcv,ckey,pvalue", "cell_value,cell_key,perturbation", "0,1,-1")
@@ -75,7 +161,7 @@ CELLS = st.one_of(
 )
 
 
-@READERS
+@QUICKLY
 @given(header=st.sampled_from(HEADERS), rows=st.lists(st.lists(CELLS, min_size=3, max_size=4), max_size=6))
 def test_any_p_table_file_is_read_or_refused(tmp_path: Path, header: str, rows: list[list[object]]) -> None:
     lines = [header, *(",".join(map(str, row)) for row in rows)]
@@ -84,7 +170,7 @@ def test_any_p_table_file_is_read_or_refused(tmp_path: Path, header: str, rows: 
         read_ptable(tmp_path / "p.csv")
 
 
-@READERS
+@QUICKLY
 @given(content=st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "f").write_bytes(content)

@@ -118,6 +118,24 @@ def test_a_parquet_file_cut_or_scrambled_in_the_middle_is_damaged(tmp_path: Path
     assert "a damaged Parquet file" in refusal(tmp_path, "people.parquet")
 
 
+def test_values_beyond_their_dictionary_are_damage(tmp_path: Path) -> None:
+    """Arrow reads them from damaged pages without a word, and kernels would count whatever is in memory there."""
+    path = tmp_path / "p.parquet"
+    pq.write_table(pa.table({"sex": ["1", "2", "9", None] * 30}), path, compression="none")
+    sound, refused = path.read_bytes(), 0
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    for at in range(chunk.dictionary_page_offset, chunk.dictionary_page_offset + chunk.total_compressed_size):
+        for flipped in (0x10, 0xC0, 0xFF):
+            path.write_bytes(sound[:at] + bytes([sound[at] ^ flipped]) + sound[at + 1 :])
+            source = file_source("p.parquet", tmp_path, "p.toml", "population.persons")
+            try:
+                for batch in open_source(source, "population.persons").batches([], ["sex"]):
+                    batch.validate(full=True)
+            except Mistakes as mistakes:
+                refused += "a damaged Parquet file" in str(mistakes)
+    assert refused > 50
+
+
 def test_files_of_one_source_may_differ_in_order_and_type_but_not_in_names(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     pq.write_table(PEOPLE, tmp_path / "parts/1.parquet")

@@ -53,6 +53,14 @@ def test_a_table_of_any_library_has_the_same_values(kind: str) -> None:
     assert records.schema.field("sex").type in (pa.string(), pa.large_string())
 
 
+def test_values_beyond_their_dictionary_are_refused() -> None:
+    places = pa.array([0, 7, 1], pa.int32())
+    column = pa.DictionaryArray.from_arrays(places, pa.array(["F", "M"]), safe=False)
+    records = open_memory(MemorySource("persons", pa.table({"sex": column})))
+    with pytest.raises(Mistakes, match="values beyond its dictionary"):
+        list(records.batches([], ["sex"]))
+
+
 def test_columns_are_not_copied() -> None:
     column = pa.array(np.arange(1000))
     table = pa.table({"pid": column})

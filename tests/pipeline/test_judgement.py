@@ -66,6 +66,17 @@ def in_turn(*changes: Change) -> Change:
 WRONG: dict[str, tuple[Change, str]] = {
     "weak noise": (changed(("V = 2.0", "V = 0.01")), "use more noise"),
     "an infeasible p-table": (changed(("D = 5", "D = 5\njs = 400")), "js = 400"),
+    "a huge k": (added(SWAP.replace("k = 2", f"k = {2**63}")), "swap.k"),
+    "a huge rounding": (private(("epsilon = 4", f"epsilon = 4\nrounding = {2**63}")), "noise.rounding"),
+    "a huge threshold": (private(("epsilon = 4", f"epsilon = 4\nthreshold = {2**63}")), "noise.threshold"),
+    "a huge total": (
+        private(("epsilon = 4", f"epsilon = 4\npublic_totals = {{ persons = {2**63} }}")),
+        "noise.public_totals.persons",
+    ),
+    "a column of places twice": (
+        changed(('["region", "town"]', '["town", "town"]')),
+        "population.geography: column 'town' occurs 2 times",
+    ),
     "a gate of what is not reconstructed": (
         added(RECONSTRUCT.format('variables = ["SEX"], quasi = ["AGE"]')),
         "gates.reconstruction.quasi: AGE; choose from SEX",

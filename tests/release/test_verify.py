@@ -83,12 +83,33 @@ def test_a_forged_manifest_without_its_parquet_is_found(tmp_path: Path) -> None:
     assert "which is not listed" in problems
 
 
-def test_a_wrong_number_of_cells_is_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [1, 10**15, 10**30])
+def test_a_wrong_number_of_cells_is_found(more: int, tmp_path: Path) -> None:
     publish(tmp_path / "r")
     content = json.loads((tmp_path / "r" / "manifest.json").read_text())
-    content["cubes"][0]["cells"] += 1
+    content["cubes"][0]["cells"] += more
     reseal(tmp_path / "r", {"cubes": content["cubes"]})
     assert "the manifest states" in verify(tmp_path / "r").problems[0]
+
+
+@pytest.mark.parametrize("wrong", [{"bound": -1}, {"variance": -0.5}, {"variance": -1e300}])
+def test_noise_that_cannot_be_is_refused(wrong: dict[str, object], tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    content = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    text = json.dumps({**content, "noise": {**content["noise"], **wrong}})
+    (tmp_path / "r" / "manifest.json").write_text(text)
+    with pytest.raises(BrokenRelease, match=rf"noise\.{next(iter(wrong))}"):
+        verify(tmp_path / "r")
+
+
+def test_every_damaged_byte_of_a_forged_cube_is_found_or_harmless(tmp_path: Path) -> None:
+    """Whatever the Parquet reader raises for a page, a header or a name that is not text, it is a broken release."""
+    publish(tmp_path / "r")
+    place = "parquet/1.1.parquet"
+    sound = (tmp_path / "r" / place).read_bytes()
+    for at in range(4, len(sound), 29):
+        forge(tmp_path / "r", place, sound[:at] + bytes([sound[at] ^ 0xA5]) + sound[at + 1 :])
+        verify(tmp_path / "r")
 
 
 def forge(folder: Path, place: str, content: bytes) -> None:
@@ -125,7 +146,10 @@ def rows_of(path: Path) -> pa.Table:
             "columns of its axes",
         ),
         (lambda rows: as_parquet(rows.take(list(range(len(rows)))[::-1])), "order of its codes"),
-        (lambda rows: as_parquet(pa.concat_tables([rows, rows.slice(len(rows) - 1)])), "occurs twice"),
+        (
+            lambda rows: as_parquet(pa.concat_tables([rows.slice(1), rows.slice(len(rows) - 1)])),
+            "occurs twice",
+        ),
         (lambda rows: as_parquet(rows.slice(1)), "the manifest states"),
         (lambda rows: as_parquet(rows.set_column(7, "value", pa.array([0] * len(rows)))), "not positive"),
         (
@@ -283,3 +307,50 @@ def test_a_level_with_the_name_of_another_breakdown_is_found(tmp_path: Path) -> 
     assert verify(tmp_path / "r").problems == (
         "cube a: the levels of GEO.M do not have the names of their breakdowns",
     )
+
+
+def in_lines(text: str, value: str) -> str:
+    return f"{text.rstrip().rpartition(',')[0]},{value}\n"
+
+
+def in_json(text: str, value: str) -> str:
+    content = json.loads(text)
+    some = content["value"]
+    some[0 if isinstance(some, list) else next(iter(some))] = value if value == "x" else int(value)
+    return json.dumps(content)
+
+
+def in_px(text: str, value: str) -> str:
+    head, data, numbers = text.partition("DATA=\n")
+    return f"{head}{data}{value} {numbers.partition(' ')[2]}"
+
+
+CHANGED = {
+    "csv/1.1.csv": in_lines,
+    "sdmx/1.1.csv": in_lines,
+    "json-stat/1.1.json": in_json,
+    "px/1.1.px": in_px,
+}
+
+
+@pytest.mark.parametrize("place", CHANGED)
+def test_a_value_that_one_format_has_and_parquet_has_not_is_found(place: str, tmp_path: Path) -> None:
+    publish(tmp_path / "r", formats=ALL)
+    text = (tmp_path / "r" / place).read_text()
+    for changed in ("", "garbage", *(CHANGED[place](text, value) for value in ("-5", "9999", "0", "x"))):
+        forge(tmp_path / "r", place, changed.encode())
+        (problem,) = verify(tmp_path / "r").problems
+        assert problem.startswith(f"{place}: ")
+        assert problem.endswith(
+            "cells of parquet/1.1.parquet" if "not all" in problem else "those of parquet/1.1.parquet"
+        )
+    forge(tmp_path / "r", place, text.encode())
+    assert verify(tmp_path / "r").passed
+
+
+def test_a_column_that_no_cube_has_is_found(tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    place = "parquet/1.1.parquet"
+    rows = rows_of(tmp_path / "r" / place)
+    forge(tmp_path / "r", place, as_parquet(rows.append_column("count", rows["value"])))
+    assert verify(tmp_path / "r").problems == (f"{place}: has the column 'count', which no cube has",)

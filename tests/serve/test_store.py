@@ -9,8 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import update
 
-from discreet.serve.jobs_store import JobState, Store
+from discreet.errors import DatabaseUnavailable
+from discreet.serve.jobs_store import JobState, Store, _jobs
 from tests.serve.conftest import query
 
 ASKED = query("SEX", "AGE.L", where='EDU == "1"')
@@ -134,3 +136,21 @@ def test_the_same_query_saved_at_once_is_one(store: Store) -> None:
         saved = list(pool.map(lambda _: store.save_query(ASKED), range(8)))
     assert len({one.id for one in saved}) == 1
     assert len({one.created for one in saved}) == 1
+
+
+@pytest.mark.parametrize("broken", [{"query": "{"}, {"created": "nan"}, {"state": "lost"}, {"query": "[]"}])
+def test_a_job_that_cannot_be_read_does_not_block_the_queue(
+    store: Store, clock: Clock, broken: dict[str, str]
+) -> None:
+    unreadable = store.add_job("ann", ASKED).id
+    clock.now += timedelta(seconds=1)
+    next_one = store.add_job("ann", ASKED).id
+    with store.database.writing() as connection:
+        connection.execute(update(_jobs).where(_jobs.c.id == unreadable).values(broken))
+    taken = store.claim_job("w", 60)
+    assert taken is not None
+    assert taken.id == next_one
+    with pytest.raises(DatabaseUnavailable, match="a row that cannot be read"):
+        store.job(unreadable)
+    assert store.drop_job(unreadable)
+    assert [job.id for job in store.jobs("ann")] == [next_one]

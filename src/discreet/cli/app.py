@@ -5,13 +5,16 @@ Exit codes: 0 done; 1 the release fails a check; 2 wrong input, nothing written;
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
 from discreet.cli.group import LazyGroup
-from discreet.errors import DiscreetError, GateBroken
+from discreet.errors import DiscreetError, GateBroken, mistake
 from discreet.lazy import lazily
 
 if TYPE_CHECKING:
@@ -106,9 +109,21 @@ def discreet(
     """Protected frequency tables from census microdata."""
 
 
+def _require_readable(words: list[str]) -> None:
+    """Refuse paths that are not text in UTF-8: libraries would look for other files, or fail."""
+    with suppress(FileNotFoundError):  # a working folder that was deleted
+        words = [*words, str(Path.cwd())]
+    for word in words:
+        if os.fsencode(word) != word.encode(errors="surrogatepass"):
+            shown = os.fsencode(word).decode(errors="replace")
+            remedy = "use names in UTF-8, and a locale such as LC_ALL=C.UTF-8"
+            raise mistake(shown[:200], "", "not text in UTF-8", remedy)
+
+
 def main() -> None:
     """Run the command line; a user's mistake is printed in one or two lines, with exit code 2."""
     try:
+        _require_readable(sys.argv[1:])
         app()
     except DiscreetError as error:
         console.Console(stderr=True).print(

@@ -202,7 +202,9 @@ def _amount(text: str, option: str) -> Fraction:
     try:
         return fraction(text)
     except ValueError:
-        raise mistake("", option, text[:60], "give a number up to 1e15 or a fraction such as 1/3") from None
+        raise mistake(
+            "", option, text[:60], "give a number from 1e-100 to 1e15 or a fraction such as 1/3"
+        ) from None
 
 
 def _place(where: str) -> str | Path:

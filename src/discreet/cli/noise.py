@@ -37,6 +37,7 @@ LEAST_SHOWN = 1e-12  # probabilities below this are left out of what is shown
 QUANTILES = (0.005, 0.025, 0.25, 0.5, 0.75, 0.975, 0.995)
 COUNTS = "0,1,2,3,4,5,10,100"
 PART = 2**22  # samples written at a time
+MOST_SAMPLES = 10**9
 LINES = 61  # the most probable changes are shown on the terminal; --json has them all
 
 
@@ -76,7 +77,7 @@ def show(
 @expanded
 def sample(
     noise: NoiseOptions,
-    n: Annotated[int, typer.Option("--n", help="Number of samples.", min=1)],
+    n: Annotated[int, typer.Option("--n", help="Number of samples.", min=1, max=MOST_SAMPLES)],
     out: Annotated[Path, typer.Option("--out", help="The Parquet file to write.")],
     count: Annotated[
         int | None,

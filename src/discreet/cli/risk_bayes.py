@@ -70,7 +70,9 @@ PRIOR = Annotated[
 ]
 KNOWN = Annotated[
     int,
-    typer.Option("--known", help="Number of known others with the target's characteristics.", min=0),
+    typer.Option(
+        "--known", help="Number of known others with the target's characteristics.", min=0, max=LARGEST_COUNT
+    ),
 ]
 PUBLISHED = Annotated[
     str | None,
@@ -251,7 +253,13 @@ def nested(
         ),
     ],
     published: Annotated[
-        int | None, typer.Option("--published", help="The published count of the group itself.")
+        int | None,
+        typer.Option(
+            "--published",
+            help="The published count of the group itself.",
+            min=-LARGEST_COUNT,
+            max=LARGEST_COUNT,
+        ),
     ] = None,
     counts: Annotated[
         str | None,

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
@@ -59,7 +60,7 @@ class Records:
 _CSV_BLOCK = 64 << 20
 _CSV_HEAD = 1 << 20
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark write for a gap
-_BROKEN = (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error)
+UNREADABLE = (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error)  # what damaged files raise
 _DIGEST_BLOCK = 1 << 22
 
 
@@ -98,7 +99,7 @@ def file_parts(source: FileSource, key: str) -> Iterator[FilePart]:
                 sizes = [
                     file.metadata.row_group(k).total_byte_size for k in range(file.metadata.num_row_groups)
                 ]
-        except _BROKEN:
+        except UNREADABLE:
             raise _damaged(path, key) from None
         yield from (FilePart(path, k, k + 1, size) for k, size in enumerate(sizes))
 
@@ -183,7 +184,7 @@ def _parquet_schema(path: Path, root: Path | None, key: str) -> pa.Schema:
     _require_readable(path, key)
     try:
         schema = pq.read_schema(path.absolute())  # a relative one such as census:2021 is taken for an address
-    except _BROKEN:
+    except UNREADABLE:
         raise mistake(
             path, key, "not a Parquet file", "give a Parquet file, or a CSV file with the extension .csv"
         ) from None
@@ -273,9 +274,20 @@ def _read_parquet(
             named = {name: value for name, value in folders.items() if name not in own}
             read = [name for name in columns if name not in named]
             for batch in file.iter_batches(batch_size=BATCH, columns=read, row_groups=groups):
+                require_sound(batch)
                 yield _with_columns(batch, named, texts) if named else batch
-    except _BROKEN:
+    except UNREADABLE:
         raise _damaged(path, key) from None
+
+
+def require_sound(batch: pa.RecordBatch) -> None:
+    """Refuse values beyond their dictionary, which Arrow reads from damaged pages: kernels would count other memory."""
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            found = pc.min_max(column.indices).as_py()
+            if found["max"] is not None and not 0 <= found["min"] <= found["max"] < len(column.dictionary):
+                raise pa.ArrowInvalid("values beyond the dictionary")
+            column.dictionary.validate(full=True)
 
 
 def _with_columns(
@@ -313,7 +325,7 @@ def _csv_form(path: Path, dialect: Dialect, key: str) -> CsvForm:
     _require_readable(path, key)
     try:
         return csv_form(path, dialect)
-    except _BROKEN:
+    except UNREADABLE:
         raise _not_csv(path, key) from None
 
 
@@ -325,7 +337,7 @@ def _csv_names(path: Path, form: CsvForm, key: str) -> list[str]:
     try:
         with pa_csv.open_csv(path, _transcoded(form, _CSV_HEAD), _parsed(form)) as reader:
             names: list[str] = reader.schema.names
-    except _BROKEN as error:
+    except UNREADABLE as error:
         raise _broken_csv(path, form, key, error) or _not_csv(path, key) from None
     return names
 
@@ -387,7 +399,7 @@ def _streamed_csv(
     try:
         with pa_csv.open_csv(source, options, _parsed(form), convert) as reader:
             yield from reader
-    except _BROKEN as error:
+    except UNREADABLE as error:
         if broken := _broken_csv(path, form, key, error):
             raise broken from None
         value = f"text that is not {form.encoding}, or quotes that are not closed"
@@ -411,7 +423,7 @@ def _broken_csv(path: Path, form: CsvForm, key: str, error: Exception) -> Mistak
         ) as reader:
             for _ in reader:
                 pass
-    except _BROKEN:
+    except UNREADABLE:
         pass
     if not found:
         return None

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
-from discreet.io.files import BATCH, Records
+from discreet.io.files import BATCH, Records, require_sound
 from discreet.maths.cells.first_seen import first_seen
 from discreet.programme.sources import MemorySource
 
@@ -66,7 +66,13 @@ def open_memory(source: MemorySource) -> Records:
     table = source.table
 
     def read(plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return batches(table.select(list(dict.fromkeys((*plain, *coded)))))
+        for batch in batches(table.select(list(dict.fromkeys((*plain, *coded))))):
+            try:
+                require_sound(batch)
+            except pa.ArrowException:
+                value, remedy = "a column with values beyond its dictionary", "read its file again"
+                raise mistake(source.name, "", value, remedy) from None
+            yield batch
 
     schema = pa.schema([pa.field(one.name, _plain_type(one.type)) for one in table.schema])
     return Records(source.name, schema, read)

@@ -58,7 +58,10 @@ def _rule(path: Path, last: int, wrap: WrapRule | None) -> WrapRule:
     if wrap is None and last == ONS_LAST:
         return WrapRule(ONS_FROM, ONS_LENGTH)
     if wrap is None:
-        remedy = f"give the last rows that larger counts share, as FROM:LENGTH; {last}:1 repeats the last row"
+        remedy = (
+            f"give the last rows that larger counts share by discreet ptable convert --wrap FROM:LENGTH; {last}:1 "
+            "repeats the last row"
+        )
         raise mistake(path, "wrap rule", f"the table ends with count {last}", remedy)
     return wrap
 

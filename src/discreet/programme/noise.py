@@ -17,7 +17,7 @@ from discreet.maths.exact_numbers import fraction
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.exponential import UtilityTable
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance
-from discreet.maths.noise.publishing import Negatives, Publishing
+from discreet.maths.noise.publishing import LARGEST_ROUNDING, Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.composition import Composition
 from discreet.programme.attributes import Attributes
@@ -64,7 +64,7 @@ class DeclaredCellKey(Declared):
     kind: Literal["cell-key"]
     V: PerRow | None = None
     D: Annotated[int, Field(ge=1, le=1000)] | None = None
-    js: Annotated[int, Field(ge=0)] | None = None
+    js: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     pstay: PerRow | None = None
     variance: Literal["at-most", "equal", "equal-where-feasible"] | None = None
     keys: Literal["permuted", "plain"] = "permuted"
@@ -85,8 +85,8 @@ class DeclaredPrivate(Declared):
     snapshot: Text | None = None
     keep_zeros: Literal["structural", "all"] = "structural"
     negatives: Literal["keep", "zero"] = "zero"
-    rounding: Annotated[int, Field(ge=1)] = 1
-    threshold: Annotated[int, Field(ge=0)] = 0
+    rounding: Annotated[int, Field(ge=1, le=LARGEST_ROUNDING)] = 1
+    threshold: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     neighbours: Literal["add-remove", "substitute"] = "add-remove"
     protects: Literal["person", "household"] = "person"
     largest_household: Annotated[int, Field(ge=1, le=10_000)] | None = None
@@ -95,7 +95,7 @@ class DeclaredPrivate(Declared):
         Discriminator(text_or_table),
     ] = "even"
     composition: Literal["basic", "advanced", "pld"] = "basic"
-    public_totals: dict[UnitName, Annotated[int, Field(ge=1)]] = {}
+    public_totals: dict[UnitName, Annotated[int, Field(ge=1, le=10**12)]] = {}
     largest_weight: Amount | None = None
     claim: Literal["dp", "none"] = "dp"
     large_delta: bool = False

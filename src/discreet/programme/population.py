@@ -114,7 +114,9 @@ def resolve_population(
     return PopulationRule(
         units,
         ids,
-        tuple(declared.geography),
+        tuple(
+            dict.fromkeys(declared.geography)
+        ),  # one that is repeated is reported, and records are still checked
         declared.record_key,
         {column: attribute(flag.of, flag.fixed) for column, flag in declared.flags.items()},
         declared.fixed_families,

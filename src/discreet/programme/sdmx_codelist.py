@@ -89,7 +89,7 @@ def _read(path: Path) -> _Message:
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise mistake(path, "", f"cannot be read: {reason}", "correct the path of the codelist") from None
-    except (ValueError, ET.ParseError, AttributeError, KeyError, TypeError):
+    except (ValueError, ET.ParseError, AttributeError, LookupError, TypeError, RecursionError):
         raise mistake(path, "", "is no SDMX structure message", "give SDMX-ML, SDMX-JSON or CSV") from None
 
 
@@ -146,7 +146,8 @@ def _urn(node: Element) -> str:
 def _from_json(message: Mapping[str, Any]) -> _Message:
     data = message["data"]
     lists = {
-        one["id"]: [_json_item(code) for code in one.get("codes", ())] for one in data.get("codelists", ())
+        _text(one["id"]): [_json_item(code) for code in one.get("codes", ())]
+        for one in data.get("codelists", ())
     }
     above: dict[str, dict[str, str]] = {}
 
@@ -164,20 +165,25 @@ def _from_json(message: Mapping[str, Any]) -> _Message:
 def _json_item(code: Mapping[str, Any]) -> _Item:
     notes = {one.get("type", ""): _json_texts(one, "text") for one in code.get("annotations", ())}
     return _Item(
-        code["id"],
+        _text(code["id"]),
         _json_texts(code, "name"),
         _json_texts(code, "description"),
-        code.get("parent", "") or "",
+        _text(code.get("parent", "") or ""),
         next(iter(notes.get("CODE", {}).values()), ""),
         notes.get("SOURCE", {}),
     )
 
 
 def _json_texts(item: Mapping[str, Any], name: str) -> Texts:
-    many = item.get(f"{name}s")
-    if many:
-        return dict(many)
-    return {"en": item[name]} if item.get(name) else {}
+    texts = item.get(f"{name}s") or ({"en": item[name]} if item.get(name) else {})
+    return {_text(tag): _text(text) for tag, text in texts.items()}
+
+
+def _text(value: object) -> str:
+    """A text; a number or a list in its place makes the message invalid."""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def _put(above: dict[str, dict[str, str]], below: str, upper: str) -> None:

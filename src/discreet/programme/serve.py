@@ -32,8 +32,8 @@ class DeclaredHistory(Declared):
 
     success: Chance | None = None
     warn: Chance | None = None
-    largest: Annotated[int, Field(ge=1)] | None = None
-    difference: Annotated[int, Field(ge=0)] | None = None
+    largest: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    difference: Annotated[int, Field(ge=0, le=10**12)] | None = None
     on_difference: Literal["warn", "refuse"] = "refuse"
     anonymous: Literal["each", "together"] = "each"
 
@@ -59,7 +59,7 @@ class DeclaredServe(Declared):
     job_cells: Many = 1_000_000
     counted: Many = 20_000_000
     place: Text | None = None
-    area_population: Annotated[int, Field(ge=1)] | None = None
+    area_population: Annotated[int, Field(ge=1, le=10**12)] | None = None
     blocked: Quota = 0.5
     sparsity: DeclaredSparsity | None = None
     attribute: Quota | None = None

@@ -42,7 +42,7 @@ AlikeEntry = Annotated[
 class DeclaredSwap(Declared):
     """Targeted record swapping of households before anything is counted."""
 
-    k: Annotated[int, Field(ge=2)] = 3
+    k: Annotated[int, Field(ge=2, le=1_000_000)] = 3
     risk: list[Text] = []
     similar: Annotated[list[Annotated[list[AlikeEntry], Field(min_length=1)]], Field(min_length=1)]
     rate: Share = 0.0

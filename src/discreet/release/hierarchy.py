@@ -29,6 +29,7 @@ from discreet.hierarchy.estimate import Covariances, covariances, known_totals
 from discreet.hierarchy.measure import Plan, Siblings, Stored, plan_of
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.hierarchy.spine import spine_of
+from discreet.io.files import UNREADABLE
 from discreet.lazy import lazily
 from discreet.maths.tree.marginals import size_of
 from discreet.programme.cube import Cube
@@ -54,6 +55,7 @@ DIGITS = 3  # decimals of estimates and intervals
 ERROR_DIGITS = 4  # of standard errors
 ESTIMATE, ERROR, LOWER, UPPER = "estimate", "standard_error", "lower", "upper"
 PARAMETER, VARIANCE = "parameter", "variance"
+NUMBERS = (VALUE, ESTIMATE, ERROR, LOWER, UPPER, VARIANCE)  # columns of numbers; all others are texts
 ROWS_AT_ONCE = 1 << 20
 NAMED = 5
 
@@ -331,8 +333,30 @@ def published_hierarchy(release: Release) -> PublishedHierarchy | None:
 
 def _read(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path.absolute())
+        table = pq.read_table(path.absolute())
+        table.validate(full=True)  # damaged pages have codes beyond the dictionary
     except FileNotFoundError:
         raise BrokenRelease(f"{path}: missing; the release does not publish it") from None
-    except pa.ArrowException:
+    except UNREADABLE:
         raise BrokenRelease(f"{path}: not readable as Parquet; fetch the release again") from None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not (_is_number(column) if name in NUMBERS else _is_text(column)):
+            raise BrokenRelease(
+                f"{path}: the column {name} has gaps or another type; fetch the release again"
+            )
+    return table
+
+
+def _is_number(column: pa.ChunkedArray) -> bool:
+    if pa.types.is_integer(column.type):
+        return not column.null_count
+    return (
+        pa.types.is_floating(column.type)
+        and not column.null_count
+        and bool(np.isfinite(column.to_numpy()).all())
+    )
+
+
+def _is_text(column: pa.ChunkedArray) -> bool:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return bool(pa.types.is_string(kind) and not column.null_count)

@@ -52,9 +52,10 @@ class PublishedCube:
                 continue
             of = known.get((axis.variable, axis.breakdown))
             place = {code: node for node, code in enumerate(listed.codes)}
-            if of is None or any(code not in place for code in of.values()):
+            categories = known.get((axis.variable, ""), {})
+            if of is None or of.keys() != categories.keys() or not place.keys() >= set(of.values()):
                 raise BrokenRelease(f"{CATEGORIES}: it does not describe {axis.breakdown}")
-            finest = np.array([place[of[code]] for code in known[axis.variable, ""]], dtype=np.int64)
+            finest = np.array([place[of[code]] for code in categories], dtype=np.int64)
             above = [place.get(parent, 0) if node else -1 for node, parent in enumerate(listed.parents)]
             found[axis.variable] = indicators(finest, above)
         return found

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     PlainSerializer,
     PlainValidator,
     SerializerFunctionWrapHandler,
@@ -282,8 +283,8 @@ class NoiseEntry(_Entry):
     disclose: Disclosure
     drawing: Draw
     zeros: KeptZeros
-    variance: float | None = None  # at most this
-    bound: int | None = None  # at most this
+    variance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None  # at most this
+    bound: Annotated[int, Field(ge=0)] | None = None  # at most this
     sums: dict[str, SumEntry] | None = None  # cross-tabulation -> what its cells add up
     public_totals: dict[str, int] | None = None  # unit -> its total, published exactly and not protected
     weights: WeightEntry | None = None

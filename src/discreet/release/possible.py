@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease
 from discreet.formats.dataset import VALUE
+from discreet.io.files import UNREADABLE
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.publishing import UNCHANGED, Publishing
 from discreet.programme.release import ReleaseFormat
@@ -84,6 +84,9 @@ def _cube_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> Iterator[
     least, publishing = (1, UNCHANGED) if cube.weight else (_smallest(manifest), _publishing(manifest))
     try:
         with pq.ParquetFile((folder / file.path).absolute()) as stored:
+            if (rows := stored.metadata.num_rows) != cube.cells:
+                yield f"cube {cube.id}: the manifest states {cube.cells} cells, its file has {rows}"
+                return
             for part in stored.iter_batches(columns=[VALUE]):
                 values = part.column(0).to_numpy(zero_copy_only=False)
                 wrong = _impossible(values, least, publishing)
@@ -91,8 +94,8 @@ def _cube_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> Iterator[
                     example, number = values[wrong][0].item(), int(wrong.sum())
                     yield f"cube {cube.id}: {number} values that its noise cannot give, for example {example}"
                     return
-    except (pa.ArrowException, IndexError, TypeError):
-        return  # not the columns of a cube: reported where cells are compared
+    except (*UNREADABLE, IndexError, TypeError):
+        return  # damaged, or not the columns of a cube: reported where cells are compared
 
 
 def _impossible(values: Values, least: int, publishing: Publishing) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease, mistake
 from discreet.formats.dataset import VALUE
+from discreet.io.files import UNREADABLE
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import TOTAL, TOTAL_LABEL, Breakdown, write_code_columns
 from discreet.programme.cube import Cube
@@ -64,7 +65,7 @@ def read_codes(path: Path) -> PublishedCodes:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))
-    except (UnicodeDecodeError, csv.Error):
+    except (OSError, UnicodeDecodeError, csv.Error):
         rows = []
     head = tuple(rows[0]) if rows else ()
     if head[: len(HEADER)] != HEADER or any(len(row) != len(head) for row in rows):
@@ -107,8 +108,10 @@ class Release:
             raise BrokenRelease(f"{self.folder}: cube {cube} has no Parquet file; fetch the release again")
         try:
             # Arrow takes a relative path such as census:2021 for an address
-            return pq.read_table((self.folder / file.path).absolute())
-        except (pa.ArrowException, OSError):
+            table = pq.read_table((self.folder / file.path).absolute())
+            table.validate(full=True)
+            return table
+        except UNREADABLE:
             value = f"{self.folder / file.path}: not readable as Parquet; fetch the release again"
             raise BrokenRelease(value) from None
 
@@ -234,6 +237,7 @@ class CubeFile:
             with pq.ParquetFile(self.path.absolute()) as file:
                 for group in range(file.num_row_groups):
                     table = file.read_row_group(group, columns=list(wanted))
+                    table.validate(full=True)  # damaged pages have codes beyond the dictionary
                     found = dict(zip(table.schema.names, table.schema.types, strict=True))
                     if found != wanted or any(column.null_count for column in table.columns):
                         raise BrokenRelease(
@@ -245,7 +249,7 @@ class CubeFile:
             raise BrokenRelease(
                 f"cube {self.entry.id}: its file is missing; fetch the release again"
             ) from None
-        except pa.ArrowException:
+        except UNREADABLE:
             raise BrokenRelease(f"cube {self.entry.id}: its file is not readable as Parquet") from None
 
     def _nodes(self, axis: int, table: pa.Table) -> NDArray[np.int64]:

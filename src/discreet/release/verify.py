@@ -37,6 +37,7 @@ from discreet.release.possible import possible_problems, require_plain, unusual_
 from discreet.release.reader import CubeFile, PublishedCodes, Release, Values, read_codes
 from discreet.release.signature import UNSIGNED, SignatureState, Signed, read_signature
 from discreet.release.verify_estimates import recomputed
+from discreet.release.verify_formats import format_problems
 from discreet.release.verify_hierarchy import hierarchy_problems
 
 ROWS_PER_PASS = 25_000_000  # bounds memory to about a gigabyte; more cells are compared in several passes
@@ -449,9 +450,11 @@ def verify(folder: Path | str, key: Ed25519PublicKey | None = None) -> Verificat
         problems.append(signature.sentence())
     # Cells are read only from files that match the manifest: others are already reported.
     comparison = Comparison((), 0) if problems else compare(folder, manifest)
-    if manifest.noise.adjusted and not problems and not comparison.problems:
-        problems.extend(sum_problems(folder, manifest))
-        problems.extend(hierarchy_problems(folder, manifest))
+    if not problems and not comparison.problems:
+        if manifest.noise.adjusted:
+            problems.extend(sum_problems(folder, manifest))
+            problems.extend(hierarchy_problems(folder, manifest))
+        problems.extend(format_problems(folder, manifest))
     again = "" if problems or comparison.problems else recomputed(Release(folder, manifest))
     return Verification(
         manifest.name,

@@ -126,7 +126,10 @@ class _Checking:
             content = b""
         if hashlib.sha256(content).hexdigest() != declared.sha256:
             raise BrokenRelease(f"{BOUNDS}: not the bounds that the manifest states")
-        return _read_bounds(self.found, declared.query)
+        try:
+            return _read_bounds(self.found, declared.query)
+        except (KeyError, ValueError, OverflowError, csv.Error):
+            raise BrokenRelease(f"{BOUNDS}: not bounds of the areas and categories of this release") from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -31,6 +32,7 @@ from sqlalchemy import (
     update,
 )
 
+from discreet.errors import DatabaseUnavailable, Mistakes, Problem
 from discreet.io.store import Book, Database, Journal, add_new, lay_out
 from discreet.serve.query import Query, from_json, to_json
 
@@ -62,6 +64,7 @@ _jobs = Table(
     Column("result", LargeBinary),
 )
 _BOOK = Book("store", _tables)
+UNREADABLE = "a row that cannot be read"
 _COLUMNS = tuple(column for column in _jobs.columns if column.name != "result")
 
 
@@ -141,13 +144,18 @@ class Store:
             (_jobs.c.state == JobState.RUNNING.value) & (_jobs.c.lease < self._now()),
         )
         wanted = select(*_COLUMNS).where(waits).order_by(_jobs.c.created, _jobs.c.id).limit(1)
+        claimed = {"state": JobState.RUNNING.value, "worker": worker, "lease": self._now(seconds)}
+        failed = {"state": JobState.FAILED.value, "words": UNREADABLE, "finished": self._now()}
         with self.database.writing() as connection:
-            row = connection.execute(wanted.with_for_update(skip_locked=True)).first()
-            if row is None:
-                return None
-            values = {"state": JobState.RUNNING.value, "worker": worker, "lease": self._now(seconds)}
-            connection.execute(_jobs.update().where(_jobs.c.id == row.id).values(values))
-            return _job(_row(connection, _jobs, row.id))
+            while (row := connection.execute(wanted.with_for_update(skip_locked=True)).first()) is not None:
+                try:
+                    job = _job(row)
+                except DatabaseUnavailable:  # it would block the queue
+                    connection.execute(_jobs.update().where(_jobs.c.id == row.id).values(failed))
+                    continue
+                connection.execute(_jobs.update().where(_jobs.c.id == row.id).values(claimed))
+                return replace(job, state=JobState.RUNNING)
+        return None
 
     def report_progress(self, name: str, worker: str, progress: float, seconds: float) -> bool:
         """Renew the lease and store the progress of a job; False where another worker has it now, or it was deleted."""
@@ -229,20 +237,32 @@ def _row(connection: Connection, table: Table, name: str) -> Row[Any] | None:
 
 
 def _saved(row: Any) -> SavedQuery:
-    return SavedQuery(
-        row.id, from_json(json.loads(row.query)), row.extra, datetime.fromisoformat(row.created)
-    )
+    with _readable():
+        return SavedQuery(
+            row.id, from_json(json.loads(row.query)), row.extra, datetime.fromisoformat(row.created)
+        )
 
 
 def _job(row: Any) -> Job:
-    return Job(
-        row.id,
-        row.owner,
-        from_json(json.loads(row.query)),
-        row.extra,
-        JobState(row.state),
-        row.progress,
-        row.words,
-        datetime.fromisoformat(row.created),
-        None if row.finished is None else datetime.fromisoformat(row.finished),
-    )
+    with _readable():
+        return Job(
+            row.id,
+            row.owner,
+            from_json(json.loads(row.query)),
+            row.extra,
+            JobState(row.state),
+            row.progress,
+            row.words,
+            datetime.fromisoformat(row.created),
+            None if row.finished is None else datetime.fromisoformat(row.finished),
+        )
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Report a row that this version did not write: a damaged database, or that of another version."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, Mistakes):
+        problem = Problem("", "store", UNREADABLE, "restore the database from a backup")
+        raise DatabaseUnavailable(problem) from None

@@ -50,7 +50,7 @@ def client(address: str) -> Iterator[Client]:
 
 
 @contextmanager
-def running(app: FastAPI, http: type[LimitedProtocol] = LimitedProtocol) -> Iterator[str]:
+def running(app: FastAPI, http: type[LimitedProtocol] = LimitedProtocol, proxies: str = "") -> Iterator[str]:
     """A real server on a free port of the loopback interface; it stops at the end."""
     with socket.socket(proto=socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
@@ -60,7 +60,8 @@ def running(app: FastAPI, http: type[LimitedProtocol] = LimitedProtocol) -> Iter
                 app,
                 log_config=None,
                 access_log=False,
-                proxy_headers=False,
+                proxy_headers=bool(proxies),
+                forwarded_allow_ips=proxies or None,
                 lifespan="on",
                 ws="none",
                 http=http,

@@ -189,6 +189,8 @@ def build(ptable: PTable, order: Order, shuffle_key: bytes | None = None, modulu
                 )
             ]
         )
+    if problems := [*_rule_problems(ptable.last_row, modulus, ptable.last_row, 1)]:
+        raise Mistakes(problems)
     rows = []
     for row, p in enumerate(ptable.probabilities):
         changes = [int(change) for change in ptable.changes(row)]

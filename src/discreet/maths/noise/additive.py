@@ -218,7 +218,7 @@ def exact(name: str, value: Number) -> Fraction:
     try:
         return Fraction(value) if isinstance(value, Fraction) else fraction(str(value))
     except ValueError:
-        raise mistake("", name, str(value)[:60], "give a finite number up to 1e15") from None
+        raise mistake("", name, str(value)[:60], "give a number from 1e-100 to 1e15") from None
 
 
 def positive(name: str, value: Number) -> Fraction:

@@ -236,11 +236,10 @@ def shown_places(
     found = []
     for given, axes, name in ((layout.lines, down, "lines"), (layout.fields, across, "fields")):
         size = prod(dataset.shape[k] for k in axes)
-        places = np.arange(size) if given is None else np.array(given, dtype=np.int64)
-        if not len(places) or places.max() >= size:
+        if not size or (given is not None and (not given or max(given) >= size)):
             message = phrase("{name}: the table has positions from 0 to {last}.", name=name, last=size - 1)
             raise HttpProblem(400, message, kind="layout")
-        found.append(places)
+        found.append(np.arange(size) if given is None else np.array(given, dtype=np.int64))
     return found[0], found[1]
 
 
