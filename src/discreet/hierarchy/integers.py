@@ -44,7 +44,7 @@ from discreet.maths.tree.nonnegative import (
     groups_of,
     support_weights,
 )
-from discreet.maths.tree.rounding import meeting_sums, rounded_to_sums, whole_numbers
+from discreet.maths.tree.rounding import group_sums, meeting_sums, rounded_to_sums, whole_numbers
 from discreet.programme.strategy import Histogram, Strategy
 
 if TYPE_CHECKING:
@@ -505,7 +505,7 @@ class _Descent:
         weights = support_weights(self._means[siblings.kind], self._basis.places, cells)
         information = np.zeros((len(nodes), len(cells)))
         for at, (values, variance) in enumerate(zip(siblings.values, kind.variances, strict=True)):
-            _gather(values, kind.positions[at], cells, 1 / variance, information)
+            gather(values, kind.positions[at], cells, 1 / variance, information)
         known = limits.totals.known[nodes].all()
         return fit_support(
             weights,
@@ -546,7 +546,7 @@ class _Descent:
         lower, upper = limits.lower[nodes].astype(np.float64), limits.upper[nodes].astype(np.float64)
         sums = None
         if limits.joint[nodes].any():
-            near = np.stack([values[:, group == g].sum(axis=1) for g in range(limits.groups)], axis=1)
+            near = group_sums(values, group, limits.groups)
             whole = np.bincount(group, weights=counts, minlength=limits.groups).astype(np.int64)
             sums = divided(near, *limits.sets_of(nodes), whole).astype(np.float64)
         met = meeting_sums(values, counts, group, lower, upper, sums)
@@ -581,7 +581,8 @@ class _Descent:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _gather(values: Any, places: Any, cells: Any, weight: Any, out: Any) -> None:
+def gather(values: Any, places: Any, cells: Any, weight: Any, out: Any) -> None:
+    """Add the weighted values of a marginal to the cells of every child that they sum."""
     for c in range(out.shape[0]):
         for j in range(cells.size):
             out[c, j] += weight * values[c, places[cells[j]]]

@@ -164,7 +164,7 @@ def test_projections_are_the_nearest_points(seed: int, steepness: float) -> None
     groups = groups_of(group, 3, rng.random(12) < 0.9)
     out, near = np.zeros(12), np.empty(len(groups.order))
     guess = rng.normal(0, 3)  # any start leads there
-    project(v[groups.order], v.sum(), groups.starts, (lower[None], upper[None]), 0, steepness, guess, near)
+    project(v[groups.order], v.sum(), groups.starts, lower[None], upper[None], 0, steepness, guess, near)
     out[groups.order] = near
     free = np.zeros(12, dtype=bool)
     free[groups.order] = True

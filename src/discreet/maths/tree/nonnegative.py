@@ -148,18 +148,19 @@ def _fitted(form: _Form, within: Within) -> Fitted:
     z = within.first_guess(form.centre)
     state = _State(np.empty_like(z), z, np.zeros_like(z), np.zeros(len(z)))
     tolerance = min(TOLERANCE / float(np.sqrt(form.typical)), LARGEST_TOLERANCE)
-    penalty, residual = 1.0, np.inf
+    penalty, residual, close = 1.0, np.inf, False
     prepared = form.prepared(penalty)
     for _ in range(MOST_LOOKS):
-        primal, dual = form.steps(prepared, penalty, tolerance, state)
+        primal, dual = form.steps(prepared, penalty, 0.0 if close else tolerance, state)
         dual /= form.typical
         residual = max(primal, dual) / tolerance
-        if residual <= 1:
+        close = close or residual <= 1
+        if close:
             least = _least_squares(form, penalty, state)
             gap = form.squares(within.met(z) - form.centre) - least
-            if gap <= GAP * least + NEGLIGIBLE:
+            residual = gap / (GAP * max(least, 0.0) + NEGLIGIBLE)
+            if residual <= 1:
                 break
-            residual, tolerance = gap / (GAP * max(least, NEGLIGIBLE)), tolerance / 3
         factor = _balance(primal, dual)
         if factor != 1:
             penalty *= factor
@@ -195,10 +196,17 @@ def fit_support(
     upper: Floats,
     totals: Floats | None = None,
 ) -> Fitted:
-    """Children with the same W on the parent's k cells above zero; ``information`` is W_c m_c, (child, k)."""
-    within = Within(groups, lower, upper, parent)
-    exact = np.zeros(0) if totals is None else totals
-    return _fitted(_Support(weights, information, within, exact), within)
+    """Children with the same W on the parent's k cells above zero; ``information`` is W_c m_c, (child, k).
+
+    Children whose bounds leave nothing are empty, and not among the variables.
+    """
+    some = np.flatnonzero(upper.max(axis=1) > 0)
+    within = Within(groups, lower[some], upper[some], parent)
+    exact = np.zeros(0) if totals is None else totals[some]
+    found = _fitted(_Support(weights, information[some], within, exact), within)
+    values = np.zeros_like(information)
+    values[some] = found.values
+    return Fitted(values, found.residual)
 
 
 class _Support:
@@ -309,7 +317,7 @@ def _settle(bounds: Any, penalty: Any, steep: Any, state: Any, near: Any, checke
         for at in range(order.size):
             v[at] = mine[order[at]]
         whole = total_of(mine, 0, k)
-        shifts[c] = project(v, whole, starts, (lower, upper), c, steep / penalty, shifts[c], moved)
+        shifts[c] = project(v, whole, starts, lower, upper, c, steep / penalty, shifts[c], moved)
         if checked:
             moving = total_of(moved, 0, order.size) - total_of(own, 0, k)
             dual = max(dual, abs(steep * moving))
