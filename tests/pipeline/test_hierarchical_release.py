@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -636,6 +637,11 @@ def test_a_snapshot_repeats_its_noise_and_is_charged_once(tmp_path: Path) -> Non
         ('geography = "GEO"', 'geography = "PLACE"', "unknown variable 'PLACE'"),
         ('rho = "1/2"', 'epsilon = "1/2"', "noise.rho: is missing"),
         ('rho = "1/2"', 'rho = "0"', "noise.rho: 0"),
+        (
+            'neighbours = "substitute"',
+            'neighbours = "add-remove"',
+            'noise.invariants.totals: exact totals with neighbours = "add-remove"',
+        ),
         ("[noise.strategy]", '[noise.strategy]\nqueues = "x"', "unknown key 'queues'"),
     ],
 )
@@ -661,6 +667,32 @@ def test_cubes_that_are_no_sums_are_refused(tmp_path: Path, old: str, new: str, 
     with pytest.raises(Mistakes) as refused:
         load_programme(make_country(tmp_path, cubes=CUBES.replace(old, new, 1)))
     assert problem in str(refused.value)
+
+
+def test_structural_zeros_of_some_areas_are_refused(tmp_path: Path) -> None:
+    """They are no cells of the histogram, so that they would not be empty."""
+    zero = """[[structural_zeros]]\nwhere = 'GEO == "S0" and MAR == "W"'\n"""
+    with pytest.raises(Mistakes, match=r"structural_zeros: GEO in .* depends on GEO, the tree of areas"):
+        load_programme(make_country(tmp_path, cubes=zero + CUBES))
+
+
+def test_a_fit_that_is_not_possible_is_refused_before_the_account_is_charged(tmp_path: Path) -> None:
+    noise = NOISE.replace('rho = "1/2"', 'rho = "1/2"\nfit = "own-level"')
+    programme = load_programme(make_country(tmp_path, noise=noise))
+    ledger = Ledger.create(tmp_path / "ledger.db", lambda: NOON)
+    ledger.create_account("census", Rho(Fraction(2)), Neighbours.SUBSTITUTE, "person")
+    problem = r"level total: its queries \(nothing\) do not determine every cell"
+    with pytest.raises(Mistakes, match=problem):
+        protect(
+            programme,
+            SECRET,
+            tmp_path / "release",
+            tmp_path / "private.json",
+            clock=lambda: NOON,
+            spending=Spending(ledger, "census"),
+        )
+    assert ledger.spent("census") == Rho(Fraction(0))
+    assert any(re.search(problem, str(one)) for one in check_data(programme))
 
 
 def test_consistent_beside_hierarchical_noise_is_refused(tmp_path: Path) -> None:
@@ -860,6 +892,59 @@ def test_the_strategy_of_puerto_rico(tmp_path: Path) -> None:
         for levels in (rule.strategy.levels, published.levels)
     )
     assert ours == theirs
+
+
+UNITS = """
+[population]
+dwellings = "dwellings.csv"
+dwelling_id = "did"
+geography = ["geo"]
+[variables.GEO]
+codelist = "geo.csv"
+of = "dwelling"
+fixed = true
+breakdowns = { County = 1, Tract = 2, Block_Group = 3, Block = 4 }
+[variables.OCCUPANCY]
+codelist = "occupancy.csv"
+of = "dwelling"
+fixed = true
+[[cubes]]
+id = "units"
+unit = "dwellings"
+axes = ["GEO.Block", "OCCUPANCY"]
+[noise]
+kind = "hierarchical"
+geography = "GEO"
+rho = "11417641/152349649"
+neighbours = "substitute"
+strategy = "pl94-2020"
+[noise.invariants]
+totals = ["Block"]
+"""
+
+
+def test_the_units_of_2020_have_their_published_noise_and_known_numbers_in_every_block(
+    tmp_path: Path,
+) -> None:
+    """One unit replaced changes two counts: the variance is 1 over its part of rho."""
+    make_pl94(tmp_path)
+    head = ("code", "parent", "label")
+    table(tmp_path / "occupancy.csv", [head, ("O", "", "occupied"), ("V", "", "vacant")])
+    random = np.random.default_rng(5)
+    codes = [row.split(",")[0] for row in (tmp_path / "geo.csv").read_text().splitlines() if "B" in row]
+    units = [(str(k), codes[random.integers(len(codes))], "OV"[random.random() < 0.2]) for k in range(400)]
+    table(tmp_path / "dwellings.csv", [("did", "geo", "occupancy"), *units])
+    (tmp_path / "programme.toml").write_text(UNITS)
+    programme = load_programme(tmp_path / "programme.toml")
+    protect(programme, SECRET, tmp_path / "release", tmp_path / "private.json", clock=lambda: NOON)
+    assert verify(tmp_path / "release").problems == ()
+    assert verify_certificate(tmp_path / "release").claim == "rho = 11417641/152349649"
+    measured = pq.read_table(tmp_path / "release/measurements/Block/detailed.parquet").to_pylist()
+    part = Fraction(11417641, 152349649) * Fraction(99, 820)
+    assert {round(row["variance"], 6) for row in measured} == {round(float(1 / part), 6)}
+    found = values(tmp_path / "release", "units")
+    for code in codes:
+        assert found.get((code, "_T"), 0) == sum(place == code for _, place, _ in units)
 
 
 @pytest.mark.parametrize(

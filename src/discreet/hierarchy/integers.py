@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.estimate import Totals, Upward, known_totals, no_totals, upward
-from discreet.hierarchy.measure import Measurements, Plan, Siblings, ancestors, node_counts
+from discreet.hierarchy.measure import (
+    Measurements,
+    Plan,
+    Siblings,
+    ancestors,
+    node_counts,
+    require_own_levels,
+)
 from discreet.hierarchy.spine import NAMED, Spine
 from discreet.io.progress import Progress, Quiet
 from discreet.lazy import lazily, njit
@@ -34,7 +41,6 @@ from discreet.maths.tree.marginals import (
     positions,
     size_of,
     spread,
-    undetermined,
 )
 from discreet.maths.tree.nonnegative import (
     Fitted,
@@ -428,19 +434,7 @@ class _OwnLevelFit:
 
     def __init__(self, measurements: Measurements, limits: Limits) -> None:
         self._plan, self._totals = measurements.plan, limits.totals
-        poor = [kind for kind in self._plan.kinds if undetermined(kind.precision)]
-        if poor:
-            levels = self._plan.spine.levels
-            problems = [
-                Problem(
-                    "",
-                    f"level {levels[kind.bottom]}",
-                    f"its queries ({', '.join(kind.queries) or 'nothing'}) do not determine every cell",
-                    "fit = own-level needs that at every level: use fit = tree, or add the query detailed",
-                )
-                for kind in poor
-            ]
-            raise Mistakes(dict.fromkeys(problems))
+        require_own_levels(self._plan)
         self._inverse = [inverse(kind.precision, total_known=False) for kind in self._plan.kinds]
         self._fixed = [with_known_total(one) for one in self._inverse]
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import mistake
+from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.spine import NAMED, Spine
 from discreet.lazy import lazily, njit
 from discreet.maths.cells.keys import derive
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.draws import BitSource, draw_into
 from discreet.maths.noise.thresholds import ThresholdTable, threshold_table
-from discreet.maths.tree.marginals import Blocks, Marginal, positions, precision, size_of
+from discreet.maths.tree.marginals import Blocks, Marginal, positions, precision, size_of, undetermined
 from discreet.programme.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -118,6 +118,22 @@ def _kind(strategy: Strategy, top: int, bottom: int, tables: dict[AdditiveLaw, T
         variances,
         precision(basis, marginals, [1 / variance for variance in variances]),
     )
+
+
+def require_own_levels(plan: Plan) -> None:
+    """Refuse a plan in which some level cannot be fitted to its own measurements."""
+    problems = [
+        Problem(
+            "",
+            f"level {plan.spine.levels[kind.bottom]}",
+            f"its queries ({', '.join(kind.queries) or 'nothing'}) do not determine every cell",
+            "fit = own-level needs that at every level: use fit = tree, or add the query detailed",
+        )
+        for kind in plan.kinds
+        if undetermined(kind.precision)
+    ]
+    if problems:
+        raise Mistakes(dict.fromkeys(problems))
 
 
 class Measurements(Protocol):

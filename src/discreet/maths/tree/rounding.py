@@ -187,8 +187,8 @@ def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:
     child, column = np.nonzero(x - whole > WHOLE)
     row = child * groups + group[column]
     fraction = np.empty(row.size)
-    for e in range(row.size):
-        fraction[e] = x[child[e], column[e]] - whole[child[e], column[e]]
+    for at in range(row.size):
+        fraction[at] = x[child[at], column[at]] - whole[child[at], column[at]]
     sink = k + n * groups + n
     potential = np.zeros(sink + 1)
     potential[k : k + n * groups] = -1.0
@@ -221,8 +221,8 @@ def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:
                     potential[node] += distance[node] - length
                 distance[node] = np.inf
                 done[node] = False
-    for e in range(row.size):
-        whole[child[e], column[e]] += capacity[2 * e + 1]
+    for at in range(row.size):
+        whole[child[at], column[at]] += capacity[2 * at + 1]
     return whole, True
 
 
