@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from discreet.advise.hierarchical import hierarchy_forecast
 from discreet.advise.strategy import advise_strategy
 from discreet.audit.attack import ATTACKS
 from discreet.audit.bayes_measurements import smallest_areas
-from discreet.audit.case import make_case, recognise
+from discreet.audit.case import Case, make_case, recognise
 from discreet.audit.estimates import EstimateFindings
 from discreet.errors import GateBroken, Mistakes
 from discreet.hierarchy.cubes import (
@@ -36,8 +36,9 @@ from discreet.hierarchy.cubes import (
     query_cells,
 )
 from discreet.hierarchy.estimate import estimate
-from discreet.hierarchy.integers import integers, limits_of
+from discreet.hierarchy.integers import Fit, Limits, Tables, integers, limits_of
 from discreet.hierarchy.mechanism import HierarchicalMechanism, hierarchical_mechanism
+from discreet.hierarchy.topdown import totals_first
 from discreet.inference.hierarchy import estimated
 from discreet.inference.noise import noise_of
 from discreet.io.progress import Quiet
@@ -53,7 +54,7 @@ from discreet.programme.programme import Programme, load_programme
 from discreet.programme.release import ReleaseFormat
 from discreet.programme.strategy import pl94_2020
 from discreet.release.certify import verify_certificate
-from discreet.release.hierarchy import published_hierarchy
+from discreet.release.hierarchy import PublishedHierarchy, published_hierarchy
 from discreet.release.manifest import read_manifest
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
@@ -502,24 +503,58 @@ def test_an_audit_measures_errors_and_attacks_the_measurements(country: Path) ->
     assert "Totals of areas by their size" in text
 
 
-def test_the_published_measurements_lead_to_the_published_counts(country: Path) -> None:
-    programme, release = load_programme(country / "programme.toml"), open_release(country / "release")
-    found = published_hierarchy(release)
-    assert found is not None
-    case = make_case(recognise(programme, SECRET, release), release)
-    chosen = case.mechanism
-    assert isinstance(chosen, HierarchicalMechanism)
-    counts = smallest_areas(case, chosen)
-    limits = limits_of(chosen.plan.spine, chosen.plan.strategy, counts, chosen.hierarchy.totals)
-    whole = leaf_counts(integers(found.stored, limits))
-    for cube in programme.cubes:
-        made = count_table(chosen, whole, cube)
-        listed = dict(zip(made.cells.tolist(), made.values.tolist(), strict=True))
-        published = next(t for u in case.published.universes for t in u.tables if t.id == cube.id).load()
-        assert listed == dict(zip(published[0].tolist(), published[1].tolist(), strict=True))
-    (estimates,) = cube_estimates(chosen, estimate(found.stored, limits.totals), programme.cubes[0])
-    assert np.abs(found.estimated("tracts")[0] - estimates.values).max() < 1e-3
-    assert np.abs(cube_errors(chosen, programme.cubes[0]) - estimates.errors).max() < 1e-9
+@dataclass(frozen=True)
+class Again:
+    """A release as it is fitted again from its published measurements."""
+
+    programme: Programme
+    case: Case
+    chosen: HierarchicalMechanism
+    found: PublishedHierarchy
+    limits: Limits
+
+    @classmethod
+    def of(cls, folder: Path) -> "Again":
+        programme, release = load_programme(folder / "programme.toml"), open_release(folder / "release")
+        case, found = make_case(recognise(programme, SECRET, release), release), published_hierarchy(release)
+        chosen = case.mechanism
+        assert isinstance(chosen, HierarchicalMechanism)
+        assert found is not None
+        plan, counts = chosen.plan, smallest_areas(case, chosen)
+        limits = limits_of(plan.spine, plan.strategy, counts, chosen.hierarchy.totals)
+        return cls(programme, case, chosen, found, limits)
+
+    def gives(self, tables: Tables) -> bool:
+        """Whether these tables are the published ones."""
+        whole, same = leaf_counts(tables), True
+        for cube in self.programme.cubes:
+            made = count_table(self.chosen, whole, cube)
+            listed = dict(zip(made.cells.tolist(), made.values.tolist(), strict=True))
+            tables_ = (t for u in self.case.published.universes for t in u.tables if t.id == cube.id)
+            cells, values = next(tables_).load()
+            same &= listed == dict(zip(cells.tolist(), values.tolist(), strict=True))
+        return same
+
+
+def test_the_published_measurements_lead_to_the_published_counts_and_estimates(country: Path) -> None:
+    again = Again.of(country)
+    assert again.gives(integers(again.found.stored, again.limits))
+    fitted = estimate(again.found.stored, again.limits.totals)
+    cube = again.programme.cubes[0]
+    (estimates,) = cube_estimates(again.chosen, fitted, cube)
+    assert np.abs(again.found.estimated("tracts")[0] - estimates.values).max() < 1e-3
+    assert np.abs(cube_errors(again.chosen, cube) - estimates.errors).max() < 1e-9
+    # cells of the cube that are queries have their variance
+    shape = tuple(len(axis) for axis in cube.axes)
+    tracts = [cube.axes[0].codes.index(code) for code in again.chosen.codes[3]]
+    errors = estimates.errors.reshape(shape)[tracts]
+    for asked, part in (
+        ("AGE.L*SEX", errors[:, 1:, 1:]),
+        ("SEX", errors[:, 1:, 0]),
+        ("total", errors[:, 0, 0]),
+    ):
+        variances = np.sort(fitted.at("TRACT", asked).variances, axis=1)
+        np.testing.assert_allclose(np.sort(part.reshape(len(tracts), -1) ** 2, axis=1), variances, atol=1e-9)
 
 
 def test_gates_by_the_declaration_are_judged_and_others_refused(tmp_path: Path) -> None:
@@ -788,6 +823,11 @@ def test_other_fits_and_outputs(tmp_path: Path, more: str) -> None:
     assert verify(release).passed
     assert verify_certificate(release).passed
     assert (release / "estimates").exists() == ("outputs" not in more)
+    if "own-level" in more:  # the measurements fitted in TopDown's order
+        again = Again.of(tmp_path)
+        measured, limits = again.found.stored, again.limits
+        assert again.gives(integers(totals_first(measured, limits), limits, Fit.OWN_LEVEL))
+        assert not again.gives(integers(measured, limits, Fit.OWN_LEVEL))
 
 
 PL94 = """

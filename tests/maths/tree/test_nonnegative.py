@@ -113,6 +113,7 @@ def problem(seed: int) -> tuple[NDArray[np.int64], Floats, Floats, NDArray[np.in
     )
 
 
+HARD = (17, 45, 99)  # with known totals; a gap of 0.4 % that does not look at them leaves more than 0.5 %
 FRESH = [pytest.param(seed, marks=pytest.mark.long) for seed in range(70_000, 70_100)]
 
 
@@ -138,7 +139,7 @@ def test_fits_of_children_that_share_weights_reach_the_optimum(seed: int) -> Non
     assert objective(every, centre, met) <= 1.005 * best
 
 
-@pytest.mark.parametrize("seed", [*range(6), *FRESH])
+@pytest.mark.parametrize("seed", [*range(6), *HARD, *FRESH])
 @pytest.mark.parametrize("totals_known", [False, True])
 def test_fits_of_different_children_reach_the_optimum(seed: int, totals_known: bool) -> None:
     true, noisy, parent, group, lower, upper = problem(seed)
