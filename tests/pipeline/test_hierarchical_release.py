@@ -704,6 +704,16 @@ def test_cubes_that_are_no_sums_are_refused(tmp_path: Path, old: str, new: str, 
     assert problem in str(refused.value)
 
 
+def test_fits_that_were_stopped_are_reported_and_add_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.maths.tree.nonnegative.MOST_LOOKS", 0)
+    programme = load_programme(make_country(tmp_path))
+    made = protect(programme, SECRET, tmp_path / "release", tmp_path / "private.json", clock=lambda: NOON)
+    assert any("without a proof that no fit is much better" in one for one in made.notes)
+    assert verify(tmp_path / "release").problems == ()
+
+
 def test_structural_zeros_of_some_areas_are_refused(tmp_path: Path) -> None:
     """They are no cells of the histogram, so that they would not be empty."""
     zero = """[[structural_zeros]]\nwhere = 'GEO == "S0" and MAR == "W"'\n"""

@@ -42,12 +42,19 @@ else:
     sparse = lazily("scipy.sparse")
 
 
+STOPPED = (
+    "the parts of {} areas were fitted by the largest number of steps without a proof that no fit is much better; "
+    "all sums and bounds hold"
+)
+
+
 @dataclass(frozen=True)
 class Written:
-    """The entries of all cubes, and the files that belong to none."""
+    """The entries of all cubes, the files that belong to none, and what the office should know."""
 
     cubes: dict[str, CubeEntry]
     files: tuple[FileEntry, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +95,10 @@ class Fitting:
         limits = self._judged.pop() if self._judged else self._limits(counts)
         drawn = chosen.drawn(counts)
         entries = {cube.id: entry for cube in cubes if (entry := self._finished(cube))}
+        notes: tuple[str, ...] = ()
         if left := [cube for cube in cubes if cube.id not in entries]:
-            entries |= self._tables(left, drawn, limits, progress)
+            made, notes = self._tables(left, drawn, limits, progress)
+            entries |= made
         progress.stage("writing areas and categories")
         files = [
             write_areas(self.folder, chosen),
@@ -99,7 +108,7 @@ class Fitting:
         if Output.MEASUREMENTS in rule.outputs:
             progress.stage("writing measurements", len(chosen.plan.spine))
             files += write_measurements(self.folder, chosen, drawn, self.threads, progress)
-        return Written(entries, tuple(files))
+        return Written(entries, tuple(files), notes)
 
     def _finished(self, cube: Cube) -> CubeEntry | None:
         """The cube as an interrupted run of the same noise has written it, estimates included."""
@@ -111,8 +120,8 @@ class Fitting:
 
     def _tables(
         self, cubes: Sequence[Cube], drawn: Drawn, limits: Limits, progress: Progress
-    ) -> dict[str, CubeEntry]:
-        """Fit all areas and write cubes with their estimates."""
+    ) -> tuple[dict[str, CubeEntry], tuple[str, ...]]:
+        """Fit all areas and write cubes with their estimates; also what the office should know of the fit."""
         rule, areas = self.chosen.hierarchy, len(self.chosen.plan.spine)
         fit, climbed = Fit(rule.fit), None
         if fit is Fit.TREE or Output.ESTIMATES in rule.outputs:
@@ -120,16 +129,16 @@ class Fitting:
             climbed = upward(drawn, limits.totals, progress)
         progress.stage("fitting areas", areas)
         settled = drawn if fit is Fit.TREE else totals_first(drawn, limits)
-        whole = leaf_counts(
-            integers(
-                settled, limits, fit, self.threads, climbed=climbed, parts=self.folder, progress=progress
-            )
+        tables = integers(
+            settled, limits, fit, self.threads, climbed=climbed, parts=self.folder, progress=progress
         )
+        whole = leaf_counts(tables)
         estimates = None
         if climbed is not None and Output.ESTIMATES in rule.outputs:
             progress.stage("estimating areas again, from above")
             estimates = Estimates(climbed)
-        return {cube.id: self._cube(cube, whole, estimates, progress) for cube in cubes}
+        made = {cube.id: self._cube(cube, whole, estimates, progress) for cube in cubes}
+        return made, (STOPPED.format(tables.unfinished),) if tables.unfinished else ()
 
     def _cube(
         self, cube: Cube, whole: sparse.csr_array, estimates: Estimates | None, progress: Progress
