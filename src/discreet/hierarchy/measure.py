@@ -30,6 +30,7 @@ else:
     sparse = lazily("scipy.sparse")
 
 Integers = NDArray[np.int64]
+MOST_RECORDS = 2_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +217,9 @@ def node_counts(spine: Spine, leaf_counts: sparse.csr_array, strategy: Strategy)
             "", "counts", value, f"give {len(spine.leaves)} areas with {len(histogram.place)} cells"
         )
     counts = leaf_counts.tocsr()
+    if counts.sum() > MOST_RECORDS:
+        value = f"more than {MOST_RECORDS:,} records"
+        raise mistake("", "counts", value, "noisy counts have 32 bits: publish parts of the population")
     outside = histogram.place[counts.indices] < 0
     if (counts.data[outside] != 0).any() or (counts.data < 0).any():
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))

@@ -66,7 +66,8 @@ class Fitting:
     folder: ReleaseFolder
     publication: Publication
     threads: int
-    _judged: list[Limits] = field(default_factory=list, init=False)  # of the counts that are written next
+    # of the table that is written next
+    _judged: list[tuple[sparse.csr_array, Limits]] = field(default_factory=list, init=False)
 
     def make(
         self, run: Run, places: Places | None, pay: Callable[[], None]
@@ -78,11 +79,16 @@ class Fitting:
         """
         self._refuse_large()
         cubes = [self.chosen.leaf]
-        return tabulate_together(run, cubes, self.chosen.counts, self.write, places, pay, self.judge)
+        return tabulate_together(run, cubes, self.counted, self.write, places, pay, self.judge)
 
     def judge(self, table: ConfidentialTable) -> None:
         """Refuse invariants that the counts cannot meet."""
-        self._judged[:] = [self._limits(self.chosen.counts(table))]
+        counts = self.chosen.counts(table)
+        self._judged[:] = [(counts, self._limits(counts))]
+
+    def counted(self, table: ConfidentialTable) -> sparse.csr_array:
+        """The counts of the smallest areas; on an engine they are judged in another process."""
+        return self._judged[0][0] if self._judged else self.chosen.counts(table)
 
     def _limits(self, counts: sparse.csr_array) -> Limits:
         plan, bounds = self.chosen.plan, read_bounds(self.chosen)
@@ -92,7 +98,7 @@ class Fitting:
         """Draw the noise, fit the areas and write all files that an interrupted run has not finished."""
         (counts,) = counted
         chosen, rule, cubes = self.chosen, self.chosen.hierarchy, self.programme.cubes
-        limits = self._judged.pop() if self._judged else self._limits(counts)
+        limits = self._judged.pop()[1] if self._judged else self._limits(counts)
         drawn = chosen.drawn(counts)
         entries = {cube.id: entry for cube in cubes if (entry := self._finished(cube))}
         notes: tuple[str, ...] = ()

@@ -142,7 +142,7 @@ class HierarchyRule:
     def leaf_cube(self, variables: Mapping[str, Variable]) -> Cube:
         """The table that is counted: smallest areas by histogram. It is never published."""
         areas = self.area_axis(variables[self.geography].codelist)
-        return Cube("hierarchy", self.unit, (areas, *self.category_axes(variables)))
+        return Cube("hierarchy", self.unit, (areas, *self.category_axes(variables)), margins=False)
 
     def area_parents(self, tree: Codelist) -> tuple[list[NDArray[np.int64]], list[tuple[str, ...]]]:
         """For each level but the first the parent of each area; and the codes of all areas by level.
