@@ -65,7 +65,7 @@ from discreet.report.public import public_page, public_view
 from discreet.serve.answer import Answer
 from discreet.serve.jobs_store import Store
 from discreet.serve.noise_ranges import AskedCell, EstimateRanges
-from discreet.serve.open import serve_release
+from discreet.serve.open import serve_programme, serve_release
 from tests.hierarchy.sampling import is_binomial, is_chi_squared, normal_reach
 from tests.pipeline.conftest import NOON, SECRET
 from tests.pipeline.small_country import CUBES, NOISE, blocks, make_country, table
@@ -613,6 +613,15 @@ def test_users_read_estimates_and_serve_the_tables(country: Path, tmp_path: Path
     builder = serve_release(open_release(release), Store(tmp_path / "store", lambda: NOON))
     answer = cells(builder.ask(query("GEO.TRACT", "SEX"), "u"))
     assert sum(answer.values()) > 0
+
+
+def test_single_answers_from_records_are_refused(tmp_path: Path) -> None:
+    """They would be other counts than the release's, and would not add up."""
+    noise = NOISE.replace('rho = "1/2"', 'rho = "1/2"\nsnapshot = "2026"')
+    release = "[serve]\naccount = { each = 0.1, user = 5 }"
+    programme = load_programme(make_country(tmp_path, noise=noise, release=release))
+    with pytest.raises(Mistakes, match="hierarchical noise, for a table builder; serve the release"):
+        serve_programme(programme, SECRET, Store(tmp_path / "store", lambda: NOON))
 
 
 def test_a_snapshot_repeats_its_noise_and_is_charged_once(tmp_path: Path) -> None:
