@@ -29,7 +29,8 @@ from discreet.release.reader import open_release
 
 SYNTHETIC_BLOCKS = 5_000
 GROUPS_OF_A_COUNTY = 20
-SYNTHETIC_RELEASES, OHIO_RELEASES = 3, 1
+SMALL, LARGE = 10, 100  # true counts by whose size mean errors are shown
+RELEASES = 3
 SECRET = bytes(range(32))
 BLOCKS = Path("ohio2010") / "franklin_blocks.parquet"
 CELLS = Path("ohio2010") / "franklin_sf1_p12_cells.parquet"
@@ -98,12 +99,16 @@ def accuracy(data: Path) -> list[Section]:
 
 def _section(name: str, cost: Cost) -> Section:
     notes = tuple(
-        f"{where}: estimates {values[0]:.4g}, fit tree {values[1]:.4g}, fit own-level {values[2]:.4g}; mean error of "
-        f"the largest cell of an area: fit tree {values[3]:+.3g}, fit own-level {values[4]:+.3g}"
+        f"{where}: estimates {values[0]:.4g}, fit tree {values[1]:.4g}, fit own-level {values[2]:.4g}; "
+        f"bias below {SMALL}, below {LARGE} and above: {_signed(values[3:6])}, own-level {_signed(values[6:])}"
         for where, values in cost.facts["errors"].items()
     )
     work = f"{cost.facts['areas']:,} areas, {cost.facts['releases']} releases, each fitted twice"
     return Section(f"Mean absolute errors through protect, {name}", (Line(work, "Discreet", cost),), notes)
+
+
+def _signed(values: Sequence[float]) -> str:
+    return ", ".join(f"{one:+.3g}" for one in values)
 
 
 def synthetic(watch: Stopwatch) -> dict[str, object]:
@@ -123,7 +128,7 @@ def synthetic(watch: Stopwatch) -> dict[str, object]:
             "hispanic*cenrace": ("HISPANIC", "CENRACE"),
             "detailed": ("HHGQ", "VOTINGAGE", "HISPANIC", "CENRACE"),
         }
-        return _errors(watch, _Case(Path(place), text, queries, SYNTHETIC_RELEASES))
+        return _errors(watch, _Case(Path(place), text, queries, RELEASES))
 
 
 def ohio(watch: Stopwatch, data: str) -> dict[str, object]:
@@ -135,7 +140,7 @@ def ohio(watch: Stopwatch, data: str) -> dict[str, object]:
             "sex*age": ("SEX", "AGE"),
             "detailed": ("RACE", "SEX", "AGE"),
         }
-        return _errors(watch, _Case(Path(place), OHIO, queries, OHIO_RELEASES))
+        return _errors(watch, _Case(Path(place), OHIO, queries, RELEASES))
 
 
 def _ohio_files(folder: Path, data: Path) -> None:
@@ -193,8 +198,7 @@ def _errors(watch: Stopwatch, case: _Case) -> dict[str, object]:
 
 
 def _compared(case: _Case, tree: Path, own_level: Path) -> dict[str, list[float]]:
-    """Level and query -> mean absolute errors of estimates and both fits, and the mean error of both fits in the
-    largest cell of every area: what is lost where almost empty cells gain."""
+    """Level and query -> mean absolute errors of estimates and both fits; mean errors of both by the size of counts."""
     programme = load_programme(case.folder / "programme.toml")
     (cube,) = programme.cubes
     true = _true(cube, case.folder)
@@ -212,9 +216,14 @@ def _compared(case: _Case, tree: Path, own_level: Path) -> dict[str, list[float]
                 asked &= axis.finest[nodes] if axis.variable in names else nodes == 0
             cells = areas[:, None] * len(inside) + inside[asked]
             errors = [one[cells] - true[cells] for one in compared]
-            largest = np.arange(len(areas)), true[cells].argmax(axis=1)
-            means = [np.abs(one).mean() for one in errors] + [one[largest].mean() for one in errors[1:]]
-            found[f"{level}, {query}"] = [float(one) for one in means]
+            means = [float(np.abs(one).mean()) for one in errors]
+            sizes = (
+                true[cells] < SMALL,
+                (true[cells] >= SMALL) & (true[cells] < LARGE),
+                true[cells] >= LARGE,
+            )
+            means += [float(one[some].mean()) if some.any() else 0.0 for one in errors[1:] for some in sizes]
+            found[f"{level}, {query}"] = means
     return found
 
 
