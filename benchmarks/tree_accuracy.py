@@ -28,7 +28,9 @@ from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 
 SYNTHETIC_BLOCKS = 5_000
-SYNTHETIC_RELEASES, OHIO_RELEASES = 3, 1
+GROUPS_OF_A_COUNTY = 20
+SMALL, LARGE = 10, 100  # true counts by whose size mean errors are shown
+RELEASES = 3
 SECRET = bytes(range(32))
 BLOCKS = Path("ohio2010") / "franklin_blocks.parquet"
 CELLS = Path("ohio2010") / "franklin_sf1_p12_cells.parquet"
@@ -97,16 +99,21 @@ def accuracy(data: Path) -> list[Section]:
 
 def _section(name: str, cost: Cost) -> Section:
     notes = tuple(
-        f"{where}: estimates {values[0]:.4g}, fit tree {values[1]:.4g}, fit own-level {values[2]:.4g}"
+        f"{where}: estimates {values[0]:.4g}, fit tree {values[1]:.4g}, fit own-level {values[2]:.4g}; "
+        f"bias below {SMALL}, below {LARGE} and above: {_signed(values[3:6])}, own-level {_signed(values[6:])}"
         for where, values in cost.facts["errors"].items()
     )
     work = f"{cost.facts['areas']:,} areas, {cost.facts['releases']} releases, each fitted twice"
     return Section(f"Mean absolute errors through protect, {name}", (Line(work, "Discreet", cost),), notes)
 
 
+def _signed(values: Sequence[float]) -> str:
+    return ", ".join(f"{one:+.3g}" for one in values)
+
+
 def synthetic(watch: Stopwatch) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as place:
-        path = tree_files(Path(place), SYNTHETIC_BLOCKS, ("counts",), seed=2)
+        path = tree_files(Path(place), SYNTHETIC_BLOCKS, ("counts",), 2, GROUPS_OF_A_COUNTY)
         text = path.read_text(encoding="utf-8").replace('snapshot = "2020"', 'snapshot = "SNAPSHOT"')
         text = text.replace('outputs = ["counts"]', 'fit = "FIT"\noutputs = [OUTPUTS]')
         first, last = text.index("[[cubes]]"), text.index("[noise]")
@@ -121,7 +128,7 @@ def synthetic(watch: Stopwatch) -> dict[str, object]:
             "hispanic*cenrace": ("HISPANIC", "CENRACE"),
             "detailed": ("HHGQ", "VOTINGAGE", "HISPANIC", "CENRACE"),
         }
-        return _errors(watch, _Case(Path(place), text, queries, SYNTHETIC_RELEASES))
+        return _errors(watch, _Case(Path(place), text, queries, RELEASES))
 
 
 def ohio(watch: Stopwatch, data: str) -> dict[str, object]:
@@ -133,7 +140,7 @@ def ohio(watch: Stopwatch, data: str) -> dict[str, object]:
             "sex*age": ("SEX", "AGE"),
             "detailed": ("RACE", "SEX", "AGE"),
         }
-        return _errors(watch, _Case(Path(place), OHIO, queries, OHIO_RELEASES))
+        return _errors(watch, _Case(Path(place), OHIO, queries, RELEASES))
 
 
 def _ohio_files(folder: Path, data: Path) -> None:
@@ -191,35 +198,33 @@ def _errors(watch: Stopwatch, case: _Case) -> dict[str, object]:
 
 
 def _compared(case: _Case, tree: Path, own_level: Path) -> dict[str, list[float]]:
-    """Level and query -> mean absolute errors of estimates and both fits; some areas of the grid at a time."""
+    """Level and query -> mean absolute errors of estimates and both fits; mean errors of both by the size of counts."""
     programme = load_programme(case.folder / "programme.toml")
     (cube,) = programme.cubes
     true = _true(cube, case.folder)
-    wholes = [_grid(cube, release) for release in (tree, own_level)]
+    published = pq.read_table(tree / "estimates" / f"{cube.id}.parquet", columns=["estimate"])
+    compared = [published["estimate"].to_numpy(), *(_grid(cube, release) for release in (tree, own_level))]
     levels = [str(one.level) for one in programme.hierarchy.strategy.levels] if programme.hierarchy else []
-    sums: dict[str, NDArray[np.float64]] = {}
-    table = pq.ParquetFile(tree / "estimates" / f"{cube.id}.parquet")
-    start = 0
-    for group in range(table.num_row_groups):
-        estimate = table.read_row_group(group, columns=["estimate"])["estimate"].to_numpy()
-        cells = np.arange(start, start + len(estimate))
-        start += len(estimate)
-        depth = cube.axes[0].depths[cube.nodes(cells, 0)]
-        asked = {axis.variable: axis.finest[cube.nodes(cells, k)] for k, axis in enumerate(cube.axes)}
-        whole = {axis.variable: cube.nodes(cells, k) == 0 for k, axis in enumerate(cube.axes)}
+    inside = np.arange(cube.strides[0])  # the cells of one area
+    found = {}
+    for depth, level in enumerate(levels):
+        areas = np.flatnonzero(cube.axes[0].depths == depth)
         for query, names in case.queries.items():
-            here = np.ones(len(cells), dtype=bool)
-            for axis in cube.axes[1:]:
-                here &= asked[axis.variable] if axis.variable in names else whole[axis.variable]
-            for number, level in enumerate(levels):
-                chosen = here & (depth == number)
-                exact = true[cells[chosen]]
-                errors = [np.abs(estimate[chosen] - exact).sum()]
-                errors += [np.abs(one[cells[chosen]] - exact).sum() for one in wholes]
-                at = f"{level}, {query}"
-                sums[at] = sums.get(at, np.zeros(4)) + np.array([*errors, chosen.sum()])
-    ordered = [f"{level}, {query}" for level in levels for query in case.queries]
-    return {at: (sums[at][:3] / sums[at][3]).tolist() for at in ordered}
+            asked = np.ones(len(inside), dtype=bool)
+            for k, axis in enumerate(cube.axes[1:], start=1):
+                nodes = cube.nodes(inside, k)
+                asked &= axis.finest[nodes] if axis.variable in names else nodes == 0
+            cells = areas[:, None] * len(inside) + inside[asked]
+            errors = [one[cells] - true[cells] for one in compared]
+            means = [float(np.abs(one).mean()) for one in errors]
+            sizes = (
+                true[cells] < SMALL,
+                (true[cells] >= SMALL) & (true[cells] < LARGE),
+                true[cells] >= LARGE,
+            )
+            means += [float(one[some].mean()) if some.any() else 0.0 for one in errors[1:] for some in sizes]
+            found[f"{level}, {query}"] = means
+    return found
 
 
 def _true(cube: Cube, folder: Path) -> NDArray[np.int32]:

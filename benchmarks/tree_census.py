@@ -34,11 +34,11 @@ class TreeCensus:
         return int(self.counts.sum())
 
 
-def tree_census(blocks: int, seed: int) -> TreeCensus:
+def tree_census(blocks: int, seed: int, groups_of_a_county: int = 200) -> TreeCensus:
     """Areas of random sizes; races and ages vary by tract, a block in thirty has group quarters."""
     rng = np.random.default_rng(seed)
     groups = max(int(blocks / BLOCKS_OF_A_GROUP), 1)
-    tracts, counties = max(groups // 3, 1), max(groups // 200, 1)
+    tracts, counties = max(groups // 3, 1), max(groups // groups_of_a_county, 1)
     county_of = np.sort(_every(rng, tracts, counties))
     tract_of = np.sort(_every(rng, groups, tracts))
     group_of = np.sort(_every(rng, blocks, groups))

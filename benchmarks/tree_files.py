@@ -72,11 +72,13 @@ cells = 8000000000
 """
 
 
-def tree_files(folder: Path, blocks: int, outputs: Sequence[str], seed: int = 1) -> Path:
+def tree_files(
+    folder: Path, blocks: int, outputs: Sequence[str], seed: int = 1, groups_of_a_county: int = 200
+) -> Path:
     """Write the census of so many blocks, unless it is there; returns the programme file."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "bounds.csv").exists():
-        census = tree_census(blocks, seed)
+        census = tree_census(blocks, seed, groups_of_a_county)
         codes = _areas(folder, census)
         _codelists(folder)
         _records(folder, census, codes)

@@ -267,6 +267,8 @@ def test_wrong_input_is_refused_by_name() -> None:
         Mistakes, match="1 areas have persons in structural zeros, or negative counts: block d"
     ):
         measure(spine, csr_array(leaf), asked, bytes(32))
+    with pytest.raises(Mistakes, match="more than 2,000,000,000 records"):
+        measure(spine, csr_array(500_000_000 * HISTOGRAM.possible[None] * np.ones((5, 1))), asked, bytes(32))
     with pytest.raises(Mistakes, match="give 5 areas with 48 cells"):
         measure(spine, csr_array((5, 6), dtype=np.int64), asked, bytes(32))
     with pytest.raises(Mistakes, match="the areas have country, region, town, block"):

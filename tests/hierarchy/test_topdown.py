@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from discreet.hierarchy.integers import Fit, integers, limits_of
-from discreet.hierarchy.measure import measure
+from discreet.audit.fits import fit_errors
+from discreet.hierarchy.integers import Fit, Tables, integers, limits_of
+from discreet.hierarchy.measure import measure, node_counts
 from discreet.hierarchy.spine import spine_of
 from discreet.hierarchy.topdown import shared_out, totals_first
 from discreet.programme.strategy import strategy_of
@@ -62,11 +63,21 @@ def test_totals_of_inner_levels_are_those_of_the_first_pass() -> None:
     for parent in spine.inner.tolist():
         below = spine.children(parent)
         assert settled.totals[below].sum() == pytest.approx(settled.totals[parent])
+        for one in settled.noisy(parent):
+            kind = settled.plan.kinds[one.kind]
+            if "total" in kind.queries and spine.levels[kind.bottom] != LEVELS[-1]:
+                here = one.values[kind.queries.index("total")][:, 0]
+                assert (here == np.rint(settled.totals[one.nodes])).all()
     found = integers(settled, limits, Fit.OWN_LEVEL)
     for level in LEVELS[:-1]:
         whole = found.query(level, "total")[:, 0]
         nodes = spine.node_of[LEVELS.index(level)]
         assert np.abs(whole - settled.totals[nodes]).max() < 1.5
+    compared = {(one.level, one.query): one.own_level for one in fit_errors(drawn, limits, true).queries}
+    exact = Tables(spine, asked.histogram, node_counts(spine, true, asked), 0)
+    for level in LEVELS:
+        here = np.abs(found.query(level, "detailed") - exact.query(level, "detailed")).mean()
+        assert compared[level, "detailed"] == here
     one_pass = integers(drawn, limits, Fit.OWN_LEVEL).query(LEVELS[1], "total")[:, 0]
     first = settled.totals[spine.node_of[1]]
     assert np.abs(found.query(LEVELS[1], "total")[:, 0] - first).sum() <= np.abs(one_pass - first).sum()

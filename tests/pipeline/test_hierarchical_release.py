@@ -3,9 +3,10 @@
 import base64
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from discreet.advise.hierarchical import hierarchy_forecast
 from discreet.advise.strategy import advise_strategy
 from discreet.audit.attack import ATTACKS
 from discreet.audit.bayes_measurements import smallest_areas
-from discreet.audit.case import make_case, recognise
+from discreet.audit.case import Case, make_case, recognise
 from discreet.audit.estimates import EstimateFindings
 from discreet.errors import GateBroken, Mistakes
 from discreet.hierarchy.cubes import (
@@ -35,8 +36,9 @@ from discreet.hierarchy.cubes import (
     query_cells,
 )
 from discreet.hierarchy.estimate import estimate
-from discreet.hierarchy.integers import integers, limits_of
+from discreet.hierarchy.integers import Fit, Limits, Tables, integers, limits_of
 from discreet.hierarchy.mechanism import HierarchicalMechanism, hierarchical_mechanism
+from discreet.hierarchy.topdown import totals_first
 from discreet.inference.hierarchy import estimated
 from discreet.inference.noise import noise_of
 from discreet.io.progress import Quiet
@@ -52,7 +54,7 @@ from discreet.programme.programme import Programme, load_programme
 from discreet.programme.release import ReleaseFormat
 from discreet.programme.strategy import pl94_2020
 from discreet.release.certify import verify_certificate
-from discreet.release.hierarchy import published_hierarchy
+from discreet.release.hierarchy import PublishedHierarchy, published_hierarchy
 from discreet.release.manifest import read_manifest
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
@@ -63,7 +65,7 @@ from discreet.report.public import public_page, public_view
 from discreet.serve.answer import Answer
 from discreet.serve.jobs_store import Store
 from discreet.serve.noise_ranges import AskedCells, EstimateRanges
-from discreet.serve.open import serve_release
+from discreet.serve.open import serve_programme, serve_release
 from tests.hierarchy.sampling import is_binomial, is_chi_squared, normal_reach
 from tests.pipeline.conftest import NOON, SECRET
 from tests.pipeline.small_country import CUBES, NOISE, blocks, make_country, table
@@ -501,24 +503,58 @@ def test_an_audit_measures_errors_and_attacks_the_measurements(country: Path) ->
     assert "Totals of areas by their size" in text
 
 
-def test_the_published_measurements_lead_to_the_published_counts(country: Path) -> None:
-    programme, release = load_programme(country / "programme.toml"), open_release(country / "release")
-    found = published_hierarchy(release)
-    assert found is not None
-    case = make_case(recognise(programme, SECRET, release), release)
-    chosen = case.mechanism
-    assert isinstance(chosen, HierarchicalMechanism)
-    counts = smallest_areas(case, chosen)
-    limits = limits_of(chosen.plan.spine, chosen.plan.strategy, counts, chosen.hierarchy.totals)
-    whole = leaf_counts(integers(found.stored, limits))
-    for cube in programme.cubes:
-        made = count_table(chosen, whole, cube)
-        listed = dict(zip(made.cells.tolist(), made.values.tolist(), strict=True))
-        published = next(t for u in case.published.universes for t in u.tables if t.id == cube.id).load()
-        assert listed == dict(zip(published[0].tolist(), published[1].tolist(), strict=True))
-    (estimates,) = cube_estimates(chosen, estimate(found.stored, limits.totals), programme.cubes[0])
-    assert np.abs(found.estimated("tracts")[0] - estimates.values).max() < 1e-3
-    assert np.abs(cube_errors(chosen, programme.cubes[0]) - estimates.errors).max() < 1e-9
+@dataclass(frozen=True)
+class Again:
+    """A release as it is fitted again from its published measurements."""
+
+    programme: Programme
+    case: Case
+    chosen: HierarchicalMechanism
+    found: PublishedHierarchy
+    limits: Limits
+
+    @classmethod
+    def of(cls, folder: Path) -> "Again":
+        programme, release = load_programme(folder / "programme.toml"), open_release(folder / "release")
+        case, found = make_case(recognise(programme, SECRET, release), release), published_hierarchy(release)
+        chosen = case.mechanism
+        assert isinstance(chosen, HierarchicalMechanism)
+        assert found is not None
+        plan, counts = chosen.plan, smallest_areas(case, chosen)
+        limits = limits_of(plan.spine, plan.strategy, counts, chosen.hierarchy.totals)
+        return cls(programme, case, chosen, found, limits)
+
+    def gives(self, tables: Tables) -> bool:
+        """Whether these tables are the published ones."""
+        whole, same = leaf_counts(tables), True
+        for cube in self.programme.cubes:
+            made = count_table(self.chosen, whole, cube)
+            listed = dict(zip(made.cells.tolist(), made.values.tolist(), strict=True))
+            tables_ = (t for u in self.case.published.universes for t in u.tables if t.id == cube.id)
+            cells, values = next(tables_).load()
+            same &= listed == dict(zip(cells.tolist(), values.tolist(), strict=True))
+        return same
+
+
+def test_the_published_measurements_lead_to_the_published_counts_and_estimates(country: Path) -> None:
+    again = Again.of(country)
+    assert again.gives(integers(again.found.stored, again.limits))
+    fitted = estimate(again.found.stored, again.limits.totals)
+    cube = again.programme.cubes[0]
+    (estimates,) = cube_estimates(again.chosen, fitted, cube)
+    assert np.abs(again.found.estimated("tracts")[0] - estimates.values).max() < 1e-3
+    assert np.abs(cube_errors(again.chosen, cube) - estimates.errors).max() < 1e-9
+    # cells of the cube that are queries have their variance
+    shape = tuple(len(axis) for axis in cube.axes)
+    tracts = [cube.axes[0].codes.index(code) for code in again.chosen.codes[3]]
+    errors = estimates.errors.reshape(shape)[tracts]
+    for asked, part in (
+        ("AGE.L*SEX", errors[:, 1:, 1:]),
+        ("SEX", errors[:, 1:, 0]),
+        ("total", errors[:, 0, 0]),
+    ):
+        variances = np.sort(fitted.at("TRACT", asked).variances, axis=1)
+        np.testing.assert_allclose(np.sort(part.reshape(len(tracts), -1) ** 2, axis=1), variances, atol=1e-9)
 
 
 def test_gates_by_the_declaration_are_judged_and_others_refused(tmp_path: Path) -> None:
@@ -579,6 +615,15 @@ def test_users_read_estimates_and_serve_the_tables(country: Path, tmp_path: Path
     assert sum(answer.values()) > 0
 
 
+def test_single_answers_from_records_are_refused(tmp_path: Path) -> None:
+    """They would be other counts than the release's, and would not add up."""
+    noise = NOISE.replace('rho = "1/2"', 'rho = "1/2"\nsnapshot = "2026"')
+    release = "[serve]\naccount = { each = 0.1, user = 5 }"
+    programme = load_programme(make_country(tmp_path, noise=noise, release=release))
+    with pytest.raises(Mistakes, match="hierarchical noise, for a table builder; serve the release"):
+        serve_programme(programme, SECRET, Store(tmp_path / "store", lambda: NOON))
+
+
 def test_a_snapshot_repeats_its_noise_and_is_charged_once(tmp_path: Path) -> None:
     noise = NOISE.replace('rho = "1/2"', 'rho = "1/2"\nsnapshot = "2026"')
     register = Register.of(tmp_path / "register", SECRET)
@@ -636,6 +681,11 @@ def test_a_snapshot_repeats_its_noise_and_is_charged_once(tmp_path: Path) -> Non
         ('geography = "GEO"', 'geography = "PLACE"', "unknown variable 'PLACE'"),
         ('rho = "1/2"', 'epsilon = "1/2"', "noise.rho: is missing"),
         ('rho = "1/2"', 'rho = "0"', "noise.rho: 0"),
+        (
+            'neighbours = "substitute"',
+            'neighbours = "add-remove"',
+            'noise.invariants.totals: exact totals with neighbours = "add-remove"',
+        ),
         ("[noise.strategy]", '[noise.strategy]\nqueues = "x"', "unknown key 'queues'"),
     ],
 )
@@ -661,6 +711,42 @@ def test_cubes_that_are_no_sums_are_refused(tmp_path: Path, old: str, new: str, 
     with pytest.raises(Mistakes) as refused:
         load_programme(make_country(tmp_path, cubes=CUBES.replace(old, new, 1)))
     assert problem in str(refused.value)
+
+
+def test_fits_that_were_stopped_are_reported_and_add_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.maths.tree.nonnegative.MOST_LOOKS", 0)
+    programme = load_programme(make_country(tmp_path))
+    made = protect(programme, SECRET, tmp_path / "release", tmp_path / "private.json", clock=lambda: NOON)
+    assert any("without a proof that no fit is much better" in one for one in made.notes)
+    assert verify(tmp_path / "release").problems == ()
+
+
+def test_structural_zeros_of_some_areas_are_refused(tmp_path: Path) -> None:
+    """They are no cells of the histogram, so that they would not be empty."""
+    zero = """[[structural_zeros]]\nwhere = 'GEO == "S0" and MAR == "W"'\n"""
+    with pytest.raises(Mistakes, match=r"structural_zeros: GEO in .* depends on GEO, the tree of areas"):
+        load_programme(make_country(tmp_path, cubes=zero + CUBES))
+
+
+def test_a_fit_that_is_not_possible_is_refused_before_the_account_is_charged(tmp_path: Path) -> None:
+    noise = NOISE.replace('rho = "1/2"', 'rho = "1/2"\nfit = "own-level"')
+    programme = load_programme(make_country(tmp_path, noise=noise))
+    ledger = Ledger.create(tmp_path / "ledger.db", lambda: NOON)
+    ledger.create_account("census", Rho(Fraction(2)), Neighbours.SUBSTITUTE, "person")
+    problem = r"level total: its queries \(nothing\) do not determine every cell"
+    with pytest.raises(Mistakes, match=problem):
+        protect(
+            programme,
+            SECRET,
+            tmp_path / "release",
+            tmp_path / "private.json",
+            clock=lambda: NOON,
+            spending=Spending(ledger, "census"),
+        )
+    assert ledger.spent("census") == Rho(Fraction(0))
+    assert any(re.search(problem, str(one)) for one in check_data(programme))
 
 
 def test_consistent_beside_hierarchical_noise_is_refused(tmp_path: Path) -> None:
@@ -756,6 +842,11 @@ def test_other_fits_and_outputs(tmp_path: Path, more: str) -> None:
     assert verify(release).passed
     assert verify_certificate(release).passed
     assert (release / "estimates").exists() == ("outputs" not in more)
+    if "own-level" in more:  # the measurements fitted in TopDown's order
+        again = Again.of(tmp_path)
+        measured, limits = again.found.stored, again.limits
+        assert again.gives(integers(totals_first(measured, limits), limits, Fit.OWN_LEVEL))
+        assert not again.gives(integers(measured, limits, Fit.OWN_LEVEL))
 
 
 PL94 = """
@@ -860,6 +951,59 @@ def test_the_strategy_of_puerto_rico(tmp_path: Path) -> None:
         for levels in (rule.strategy.levels, published.levels)
     )
     assert ours == theirs
+
+
+UNITS = """
+[population]
+dwellings = "dwellings.csv"
+dwelling_id = "did"
+geography = ["geo"]
+[variables.GEO]
+codelist = "geo.csv"
+of = "dwelling"
+fixed = true
+breakdowns = { County = 1, Tract = 2, Block_Group = 3, Block = 4 }
+[variables.OCCUPANCY]
+codelist = "occupancy.csv"
+of = "dwelling"
+fixed = true
+[[cubes]]
+id = "units"
+unit = "dwellings"
+axes = ["GEO.Block", "OCCUPANCY"]
+[noise]
+kind = "hierarchical"
+geography = "GEO"
+rho = "11417641/152349649"
+neighbours = "substitute"
+strategy = "pl94-2020"
+[noise.invariants]
+totals = ["Block"]
+"""
+
+
+def test_the_units_of_2020_have_their_published_noise_and_known_numbers_in_every_block(
+    tmp_path: Path,
+) -> None:
+    """One unit replaced changes two counts: the variance is 1 over its part of rho."""
+    make_pl94(tmp_path)
+    head = ("code", "parent", "label")
+    table(tmp_path / "occupancy.csv", [head, ("O", "", "occupied"), ("V", "", "vacant")])
+    random = np.random.default_rng(5)
+    codes = [row.split(",")[0] for row in (tmp_path / "geo.csv").read_text().splitlines() if "B" in row]
+    units = [(str(k), codes[random.integers(len(codes))], "OV"[random.random() < 0.2]) for k in range(400)]
+    table(tmp_path / "dwellings.csv", [("did", "geo", "occupancy"), *units])
+    (tmp_path / "programme.toml").write_text(UNITS)
+    programme = load_programme(tmp_path / "programme.toml")
+    protect(programme, SECRET, tmp_path / "release", tmp_path / "private.json", clock=lambda: NOON)
+    assert verify(tmp_path / "release").problems == ()
+    assert verify_certificate(tmp_path / "release").claim == "rho = 11417641/152349649"
+    measured = pq.read_table(tmp_path / "release/measurements/Block/detailed.parquet").to_pylist()
+    part = Fraction(11417641, 152349649) * Fraction(99, 820)
+    assert {round(row["variance"], 6) for row in measured} == {round(float(1 / part), 6)}
+    found = values(tmp_path / "release", "units")
+    for code in codes:
+        assert found.get((code, "_T"), 0) == sum(place == code for _, place, _ in units)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Strategies: the published fractions, exactly, and errors that name levels and queries."""
 
+import hashlib
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -79,9 +81,29 @@ def test_the_published_noise_scales_follow(level: str, query: str, variance: flo
     assert float(1 / (2 * law.rho_parameter)) == pytest.approx(variance, abs=6e-4)
 
 
+def _canonical(name: str) -> str:
+    """All fractions of a strategy, as text."""
+    found = pl94_2020(name)
+    rows = [
+        (one.level, str(one.share), [(query, str(part)) for query, part in one.queries])
+        for one in found.levels
+    ]
+    return json.dumps([str(found.budget), rows])
+
+
+DIGESTS = {
+    "persons-us": "4d7c04f096a44153",
+    "persons-pr": "9f518aa2400679a3",
+    "units-us": "70b600495765cff9",
+    "units-pr": "5d6603c2cc45a6c0",
+}
+
+
 @pytest.mark.parametrize("name", PL94)
-def test_every_published_strategy_is_valid(name: str) -> None:
+def test_every_published_strategy_is_valid_and_as_it_was_compared_with_the_published_file(name: str) -> None:
+    """The fractions of all levels and queries were compared one by one with those of the Census Bureau."""
     assert sum(one.share for one in pl94_2020(name).levels) == 1
+    assert hashlib.sha256(_canonical(name).encode()).hexdigest()[:16] == DIGESTS[name]
 
 
 def test_levels_that_are_left_out_give_their_shares_to_the_next() -> None:

@@ -50,10 +50,12 @@ def forecast_of(name: str, chosen: HierarchicalMechanism, queries: Sequence[str]
     plan, rule = chosen.plan, chosen.hierarchy
     spine, strategy = plan.spine, plan.strategy
     asked = tuple(dict.fromkeys(("total", *strategy.queries, *queries, "detailed")))
+    # areas with the shares of bypassed parents, too, are shown only where a level has no others
+    plain = {kind.bottom for kind in plan.kinds if kind.top == kind.bottom}
     measured = {
         (spine.levels[kind.bottom], query): sqrt(variance)
         for kind in plan.kinds
-        if kind.top == kind.bottom
+        if kind.top == kind.bottom or kind.bottom not in plain
         for query, variance in zip(kind.queries, kind.variances, strict=True)
     }
     sizes = {level: len(nodes) for level, nodes in zip(spine.levels, spine.node_of, strict=True)}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import sqrt
+from math import isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,9 @@ from discreet.hierarchy.spine import Spine
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.tree.shares import Forms, exact_shares, mean_variance, optimal_shares
-from discreet.programme.hierarchical import PL94_2020, groups_of
+from discreet.programme.codelist import Breakdown
+from discreet.programme.filter import alternatives
+from discreet.programme.hierarchical import groups_of
 from discreet.programme.programme import Programme
 from discreet.programme.strategy import Grouping, Histogram, LevelShare, Strategy, pl94_2020
 
@@ -63,6 +65,14 @@ class StrategyAdvice:
     saved: float  # the proposed strategy reaches the declared one's mean error with this share of the budget
     census_2020: float  # the budget that the 2020 shares would need for the proposed mean error, in multiples
 
+    @property
+    def compared(self) -> str:
+        """What the proposal saves, and what the shares of 2020 would cost."""
+        return (
+            f"The declared mean error needs {self.saved:.2f} of the budget with the proposed shares; the shares of the "
+            f"2020 US census would need {self.census_2020:.2f} times the budget for the proposed mean error."
+        )
+
     def lines(self) -> list[str]:
         """The proposal as it is written in a programme file."""
         found = [
@@ -79,18 +89,24 @@ def _table(items: Iterable[tuple[str, Fraction]]) -> str:
     )
 
 
-def advise_strategy(programme: Programme) -> StrategyAdvice:
-    """Optimise the shares of a hierarchical programme for the counts that its cubes publish, each query equally."""
+def advise_strategy(programme: Programme, stated: Sequence[str] = ()) -> StrategyAdvice:
+    """Optimise the shares of a hierarchical programme for stated queries, or the counts that its cubes publish.
+
+    A query that matters is stated as ``LEVEL:QUERY=WEIGHT``, with a weight of 1 where it is left out; queries of cubes
+    weigh the same.
+    """
     chosen = hierarchical_mechanism(programme)
     if not chosen.rule.is_gaussian:
         remedy = 'it minimises variances for a rho: set law = "discrete-gaussian"'
         raise mistake(programme.path, "noise.law", "geometric noise, for the optimiser", remedy)
-    histogram, wanted = wanted_queries(programme, chosen)
+    histogram, wanted = (
+        stated_queries(programme, chosen, stated) if stated else wanted_queries(programme, chosen)
+    )
     spine, rule = chosen.plan.spine, chosen.hierarchy
     own = replace(chosen.plan.strategy, histogram=histogram)
     found = optimise(spine, histogram, wanted, own.budget, own.queries, own.neighbours, rule.totals)
     proposed = replace(found, reach=own.reach)
-    census = own if rule.name == PL94_2020 else shares_of_2020(own)
+    census = own if rule.name else shares_of_2020(own)
     queries = tuple(dict.fromkeys(one.query for one in wanted))
     sets = [
         {(one.level, one.query): one.mean for one in forecast(spine, strategy, queries, rule.totals)}
@@ -100,7 +116,7 @@ def advise_strategy(programme: Programme) -> StrategyAdvice:
         ComparedError(one.level, one.query, *(sqrt(max(some[one.level, one.query], 0.0)) for some in sets))
         for one in wanted
     )
-    declared, best, then = (sum(some[one.level, one.query] for one in wanted) for some in sets)
+    declared, best, then = (sum(one.weight * some[one.level, one.query] for one in wanted) for some in sets)
     return StrategyAdvice(
         programme.name, "rho", str(own.budget), tuple(wanted), proposed, errors, best / declared, then / best
     )
@@ -108,33 +124,81 @@ def advise_strategy(programme: Programme) -> StrategyAdvice:
 
 def wanted_queries(programme: Programme, chosen: HierarchicalMechanism) -> tuple[Histogram, list[Wanted]]:
     """The finest counts of every cube at each of its levels; the histogram with the groupings that they need."""
-    rule = chosen.hierarchy
-    histogram = rule.strategy.histogram
-    fine = {axis.variable: axis for axis in chosen.leaf.axes[1:]}
-    groupings = {one.name: one for one in histogram.groupings}
+    rule, groupings = chosen.hierarchy, _Groupings(chosen)
     wanted: dict[tuple[str, str], Wanted] = {}
     for cube in programme.cubes:
-        parts, deepest = [], 0
-        for axis in cube.axes:
-            if axis.variable == rule.geography:
-                deepest = int(axis.depths.max())
-                continue
-            groups = groups_of(fine[axis.variable], axis)
-            numbers = {
-                node: at for at, node in enumerate(sorted(set([] if groups is None else groups.tolist())))
-            }
-            if len(numbers) == len(fine[axis.variable]) - 1:
-                parts.append(axis.variable)
-            else:
-                listed = tuple(numbers[node] for node in ([] if groups is None else groups.tolist()))
-                groupings.setdefault(axis.full_name, Grouping(axis.full_name, axis.variable, listed))
-                parts.append(axis.full_name)
+        places = [axis for axis in cube.axes if axis.variable == rule.geography]
+        deepest = int(places[0].depths.max()) if places else 0
+        parts = [groupings.name(axis) for axis in cube.axes if axis.variable != rule.geography]
         query = "*".join(sorted(parts)) or "total"
         for level in rule.levels[: deepest + 1]:
             wanted[level, query] = Wanted(level, query)
     # exact totals have no error to weigh
     kept = [one for one in wanted.values() if not (one.query == "total" and one.level in rule.totals)]
-    return replace(histogram, groupings=tuple(groupings.values())), kept
+    return groupings.histogram, kept
+
+
+def stated_queries(
+    programme: Programme, chosen: HierarchicalMechanism, stated: Sequence[str]
+) -> tuple[Histogram, list[Wanted]]:
+    """The queries that a user states with their weights; the histogram with the groupings that they need."""
+    groupings = _Groupings(chosen)
+    wanted = []
+    for text in stated:
+        level, _, rest = text.rpartition(":")
+        query, _, weight = rest.partition("=")
+        try:
+            number = float(weight or 1)
+        except ValueError:
+            number = nan
+        if not level or not query or not isfinite(number):
+            remedy = 'write LEVEL:QUERY=WEIGHT, such as "TRACT:total=2" or "TRACT:SEX*AGE.L"'
+            raise mistake("", "--wanted", repr(text), remedy)
+        parts = [groupings.stated(programme, part.strip()) for part in query.split("*")]
+        wanted.append(Wanted(level.strip(), "*".join(parts), number))
+    return groupings.histogram, wanted
+
+
+class _Groupings:
+    """The groupings of a histogram, and further ones that queries need."""
+
+    def __init__(self, chosen: HierarchicalMechanism) -> None:
+        self._histogram = chosen.hierarchy.strategy.histogram
+        self._fine = {axis.variable: axis for axis in chosen.leaf.axes[1:]}
+        self._found = {one.name: one for one in self._histogram.groupings}
+
+    @property
+    def histogram(self) -> Histogram:
+        """With all groupings."""
+        return replace(self._histogram, groupings=tuple(self._found.values()))
+
+    def name(self, axis: Breakdown) -> str:
+        """How a query names a breakdown: by its variable, or by a grouping."""
+        groups = groups_of(self._fine[axis.variable], axis)
+        if groups is None:
+            value = f"{axis.full_name} divides categories of the histogram"
+            raise mistake("", "queries", value, "use a coarser breakdown")
+        _, numbers = np.unique(groups, return_inverse=True)
+        listed = tuple(numbers.reshape(-1).tolist())
+        if len(set(listed)) == len(listed):
+            return axis.variable
+        self._found.setdefault(axis.full_name, Grouping(axis.full_name, axis.variable, listed))
+        return axis.full_name
+
+    def stated(self, programme: Programme, name: str) -> str:
+        """How a query names what a user wrote: total, detailed, a variable or one of its breakdowns."""
+        variable, _, level = name.partition(".")
+        if name in ("total", "detailed", *self._fine, *self._found):
+            return name
+        breakdowns = programme.variables[variable].breakdowns if variable in self._fine else {}
+        if level not in breakdowns:
+            every = (
+                axis.full_name for one in self._fine for axis in programme.variables[one].breakdowns.values()
+            )
+            known = dict.fromkeys(("total", "detailed", *self._fine, *every))
+            remedy = alternatives(name, list(known))
+            raise mistake("", "--wanted", f"unknown query {name!r}", remedy)
+        return self.name(breakdowns[level])
 
 
 def shares_of_2020(own: Strategy) -> Strategy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -42,7 +42,8 @@ def advise(
     cubes: Cube | Iterable[Cube] | None = None,
     noise: Noise | None = None,
     *,
-    kind: Literal["cell-key", "geometric", "discrete-gaussian"] | None = None,
+    kind: Literal["cell-key", "geometric", "discrete-gaussian", "hierarchical"] | None = None,
+    wanted: Sequence[str] = (),
     country: str | None = None,
     mode: Literal["literal", "nested", "bach-2020"] | None = None,
     limits: RiskLimits | None = None,
@@ -63,7 +64,8 @@ def advise(
     by default; ``margin`` is how far the proposal stays inside every limit. The records are read unless
     ``without_data``; ``population`` is then the number of persons. ``curves`` perturbs the records so many times at
     each point and also plots risk against utility. ``mode`` is what counts as a representation of a statistic. Of a
-    hierarchical programme the shares of its budget are proposed; ``"eu-census-2021"`` with a ``country`` is the EU
+    hierarchical programme the shares of its budget are proposed, for the queries of its cubes or those ``wanted``, such
+    as ``["TRACT:total=2", "TRACT:SEX*AGE.L"]``, with weights. ``"eu-census-2021"`` with a ``country`` is the EU
     programme. ``out`` writes pictures and the advice into a new folder, ``write`` puts the proposal into the noise
     section of a programme file.
 
@@ -85,7 +87,7 @@ def advise(
     if out is not None:
         require_free(Path(out), "out")
     wish = Wish(
-        kind=None if kind is None else _kind(kind),
+        kind=None if kind is None or kind == "hierarchical" else _kind(kind),
         limits=limits or RiskLimits(),
         mode=Mode.NESTED if mode is None else chosen("mode", mode, Mode),
         population=population,
@@ -96,12 +98,13 @@ def advise(
         return _advised(_eu_advice(country, wish, mode), None, out, None)
     require(country is None, "country", str(country), f"leave it out, or advise on {eu2021.NAME!r}")
     resolved = programme_of(what, cubes, noise, **declared).resolved
-    if resolved.hierarchy is not None:
-        shares = advise_strategy(resolved)
-        saved = f"The declared mean error needs {shares.saved:.2f} of the budget with these shares."
-        return Result(
-            shares, (f"Proposed shares of {shares.measure} {shares.budget}:", *shares.lines(), saved)
-        )
+    hierarchical = resolved.hierarchy is not None
+    require(hierarchical or kind != "hierarchical", "kind", str(kind), "the declared noise is another")
+    require(hierarchical or not wanted, "wanted", str(wanted), "only a hierarchical strategy weighs queries")
+    if hierarchical:
+        shares = advise_strategy(resolved, wanted)
+        first = f"Proposed shares of {shares.measure} {shares.budget}:"
+        return Result(shares, (first, *shares.lines(), shares.compared))
     with shown_progress(not progress) as listener:
         found = advise_programme(resolved, wish, not without_data, seed, cores(threads), listener)
         drawn = trials(resolved, found, curves, seed, cores(threads), listener) if curves else None

@@ -49,6 +49,13 @@ MOST = 10**12
 
 def advise(
     programme: Annotated[str, typer.Argument(help="A programme file, or eu-census-2021.")],
+    wanted: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--wanted",
+            help="hierarchical: a query that matters, LEVEL:QUERY=WEIGHT; repeat it. Default: those of the cubes.",
+        ),
+    ] = None,
     country: Annotated[
         str | None,
         typer.Option("--country", help="eu-census-2021: the country whose regions are used, e.g. MT."),
@@ -124,8 +131,9 @@ def advise(
     The declared data are read where they are available: tuples, areas, swap rates and curves come from them.
     """
     if _is_hierarchical(programme, kind):
-        _strategy(Path(programme), as_json, quiet, bool(write or draw_curves or out))
+        _strategy(Path(programme), wanted or [], as_json, quiet, bool(write or draw_curves or out))
         return
+    _require_no_wanted(wanted)
     law = None if kind is None else LawKind(kind.value)
     limits = _limits(confidence, uniques, largest_change, size, relative, share, area_change)
     _require_margin(margin)
@@ -158,6 +166,11 @@ def advise(
         say_wrapped(f"Pictures: {', '.join(drawn)}")
 
 
+def _require_no_wanted(wanted: list[str] | None) -> None:
+    if wanted:
+        raise mistake("", "--wanted", wanted[0], "leave it out: only a hierarchical strategy weighs queries")
+
+
 def _require_margin(margin: float) -> None:
     if not 0 <= margin < 1:
         raise mistake("", "--margin", f"{margin:g}", "give a share of at least 0 and below 1, e.g. 0.1")
@@ -184,8 +197,8 @@ def _is_hierarchical(programme: str, kind: AdvisedKind | None) -> bool:
     return load_declaration(Path(programme)).hierarchy is not None
 
 
-def _strategy(path: Path, as_json: bool, quiet: bool, more: bool) -> None:
-    """The shares that make the published counts most accurate, beside those that are declared and those of 2020."""
+def _strategy(path: Path, wanted: list[str], as_json: bool, quiet: bool, more: bool) -> None:
+    """The shares that make wanted counts most accurate, beside those that are declared and those of 2020."""
     declared = load_declaration(path)
     if declared.hierarchy is None:
         remedy = 'declare kind = "hierarchical" with a geography and a histogram: any shares, to start from'
@@ -193,14 +206,15 @@ def _strategy(path: Path, as_json: bool, quiet: bool, more: bool) -> None:
     if more:
         remedy = "leave them out: the strategy is printed as it is written in the programme file"
         raise mistake(path, "--out, --write or --curves", "for a hierarchical strategy", remedy)
-    found = advise_strategy(declared)
+    found = advise_strategy(declared, wanted)
     if as_json:
         emit_json({**asdict(found), "toml": found.lines()})
         return
     if quiet:
         return
     say(
-        f"{found.programme}: shares of {found.measure} {found.budget} that make the published counts most accurate.\n"
+        f"{found.programme}: shares of {found.measure} {found.budget} that make "
+        f"{'the wanted' if wanted else 'the published'} counts most accurate.\n"
     )
     for line in found.lines():
         say(f"  {line}")
@@ -214,10 +228,7 @@ def _strategy(path: Path, as_json: bool, quiet: bool, more: bool) -> None:
         shown = (f"{one:.3g}" for one in (row.declared, row.proposed, row.census_2020))
         table.add_row(row.level, row.query, *shown)
     console.print(table)
-    say(
-        f"The declared mean error needs {found.saved:.2f} of the budget with the proposed shares; the shares of 2020"
-    )
-    say(f"would need {found.census_2020:.2f} times the budget for the proposed mean error.")
+    say_wrapped(found.compared)
 
 
 def _limits(

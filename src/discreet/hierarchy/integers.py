@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.estimate import Totals, Upward, known_totals, no_totals, upward
-from discreet.hierarchy.measure import Measurements, Plan, Siblings, ancestors, node_counts
+from discreet.hierarchy.measure import (
+    Measurements,
+    Plan,
+    Siblings,
+    ancestors,
+    node_counts,
+    require_own_levels,
+)
 from discreet.hierarchy.spine import NAMED, Spine
 from discreet.io.progress import Progress, Quiet
 from discreet.lazy import lazily, njit
@@ -34,7 +41,6 @@ from discreet.maths.tree.marginals import (
     positions,
     size_of,
     spread,
-    undetermined,
 )
 from discreet.maths.tree.nonnegative import (
     Fitted,
@@ -44,7 +50,7 @@ from discreet.maths.tree.nonnegative import (
     groups_of,
     support_weights,
 )
-from discreet.maths.tree.rounding import meeting_sums, rounded_to_sums, whole_numbers
+from discreet.maths.tree.rounding import group_sums, meeting_sums, rounded_to_sums, whole_numbers
 from discreet.programme.strategy import Histogram, Strategy
 
 if TYPE_CHECKING:
@@ -428,19 +434,7 @@ class _OwnLevelFit:
 
     def __init__(self, measurements: Measurements, limits: Limits) -> None:
         self._plan, self._totals = measurements.plan, limits.totals
-        poor = [kind for kind in self._plan.kinds if undetermined(kind.precision)]
-        if poor:
-            levels = self._plan.spine.levels
-            problems = [
-                Problem(
-                    "",
-                    f"level {levels[kind.bottom]}",
-                    f"its queries ({', '.join(kind.queries) or 'nothing'}) do not determine every cell",
-                    "fit = own-level needs that at every level: use fit = tree, or add the query detailed",
-                )
-                for kind in poor
-            ]
-            raise Mistakes(dict.fromkeys(problems))
+        require_own_levels(self._plan)
         self._inverse = [inverse(kind.precision, total_known=False) for kind in self._plan.kinds]
         self._fixed = [with_known_total(one) for one in self._inverse]
 
@@ -505,7 +499,7 @@ class _Descent:
         weights = support_weights(self._means[siblings.kind], self._basis.places, cells)
         information = np.zeros((len(nodes), len(cells)))
         for at, (values, variance) in enumerate(zip(siblings.values, kind.variances, strict=True)):
-            _gather(values, kind.positions[at], cells, 1 / variance, information)
+            gather(values, kind.positions[at], cells, 1 / variance, information)
         known = limits.totals.known[nodes].all()
         return fit_support(
             weights,
@@ -546,7 +540,7 @@ class _Descent:
         lower, upper = limits.lower[nodes].astype(np.float64), limits.upper[nodes].astype(np.float64)
         sums = None
         if limits.joint[nodes].any():
-            near = np.stack([values[:, group == g].sum(axis=1) for g in range(limits.groups)], axis=1)
+            near = group_sums(values, group, limits.groups)
             whole = np.bincount(group, weights=counts, minlength=limits.groups).astype(np.int64)
             sums = divided(near, *limits.sets_of(nodes), whole).astype(np.float64)
         met = meeting_sums(values, counts, group, lower, upper, sums)
@@ -581,7 +575,8 @@ class _Descent:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _gather(values: Any, places: Any, cells: Any, weight: Any, out: Any) -> None:
+def gather(values: Any, places: Any, cells: Any, weight: Any, out: Any) -> None:
+    """Add the weighted values of a marginal to the cells of every child that they sum."""
     for c in range(out.shape[0]):
         for j in range(cells.size):
             out[c, j] += weight * values[c, places[cells[j]]]

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import mistake
+from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.spine import NAMED, Spine
 from discreet.lazy import lazily, njit
 from discreet.maths.cells.keys import derive
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.draws import BitSource, draw_into
 from discreet.maths.noise.thresholds import ThresholdTable, threshold_table
-from discreet.maths.tree.marginals import Blocks, Marginal, positions, precision, size_of
+from discreet.maths.tree.marginals import Blocks, Marginal, positions, precision, size_of, undetermined
 from discreet.programme.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ else:
     sparse = lazily("scipy.sparse")
 
 Integers = NDArray[np.int64]
+MOST_RECORDS = 2_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,22 @@ def _kind(strategy: Strategy, top: int, bottom: int, tables: dict[AdditiveLaw, T
     )
 
 
+def require_own_levels(plan: Plan) -> None:
+    """Refuse a plan in which some level cannot be fitted to its own measurements."""
+    problems = [
+        Problem(
+            "",
+            f"level {plan.spine.levels[kind.bottom]}",
+            f"its queries ({', '.join(kind.queries) or 'nothing'}) do not determine every cell",
+            "fit = own-level needs that at every level: use fit = tree, or add the query detailed",
+        )
+        for kind in plan.kinds
+        if undetermined(kind.precision)
+    ]
+    if problems:
+        raise Mistakes(dict.fromkeys(problems))
+
+
 class Measurements(Protocol):
     """Noisy counts of every node, for the children of one parent at a time."""
 
@@ -200,6 +217,9 @@ def node_counts(spine: Spine, leaf_counts: sparse.csr_array, strategy: Strategy)
             "", "counts", value, f"give {len(spine.leaves)} areas with {len(histogram.place)} cells"
         )
     counts = leaf_counts.tocsr()
+    if counts.sum() > MOST_RECORDS:
+        value = f"more than {MOST_RECORDS:,} records"
+        raise mistake("", "counts", value, "noisy counts have 32 bits: publish parts of the population")
     outside = histogram.place[counts.indices] < 0
     if (counts.data[outside] != 0).any() or (counts.data < 0).any():
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))

@@ -68,6 +68,8 @@ def hierarchical_mechanism(programme: Programme, noise_key: bytes = b"") -> Hier
     try:
         spine = spines.spine_of(rule.levels, parents, codes, rule.bypass)
         plan = measuring.plan_of(spine, replace(rule.strategy, reach=widest))
+        if rule.fit == "own-level":
+            measuring.require_own_levels(plan)
     except Mistakes as mistakes:
         raise Mistakes(
             Problem(file, f"noise.strategy, {one.key}", one.value, one.remedy) for one in mistakes.problems

@@ -42,12 +42,19 @@ else:
     sparse = lazily("scipy.sparse")
 
 
+STOPPED = (
+    "the parts of {} areas were fitted by the largest number of steps without a proof that no fit is much better; "
+    "all sums and bounds hold"
+)
+
+
 @dataclass(frozen=True)
 class Written:
-    """The entries of all cubes, and the files that belong to none."""
+    """The entries of all cubes, the files that belong to none, and what the office should know."""
 
     cubes: dict[str, CubeEntry]
     files: tuple[FileEntry, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +66,8 @@ class Fitting:
     folder: ReleaseFolder
     publication: Publication
     threads: int
-    _judged: list[Limits] = field(default_factory=list, init=False)  # of the counts that are written next
+    # of the table that is written next
+    _judged: list[tuple[sparse.csr_array, Limits]] = field(default_factory=list, init=False)
 
     def make(
         self, run: Run, places: Places | None, pay: Callable[[], None]
@@ -71,11 +79,16 @@ class Fitting:
         """
         self._refuse_large()
         cubes = [self.chosen.leaf]
-        return tabulate_together(run, cubes, self.chosen.counts, self.write, places, pay, self.judge)
+        return tabulate_together(run, cubes, self.counted, self.write, places, pay, self.judge)
 
     def judge(self, table: ConfidentialTable) -> None:
         """Refuse invariants that the counts cannot meet."""
-        self._judged[:] = [self._limits(self.chosen.counts(table))]
+        counts = self.chosen.counts(table)
+        self._judged[:] = [(counts, self._limits(counts))]
+
+    def counted(self, table: ConfidentialTable) -> sparse.csr_array:
+        """The counts of the smallest areas; on an engine they are judged in another process."""
+        return self._judged[0][0] if self._judged else self.chosen.counts(table)
 
     def _limits(self, counts: sparse.csr_array) -> Limits:
         plan, bounds = self.chosen.plan, read_bounds(self.chosen)
@@ -85,11 +98,13 @@ class Fitting:
         """Draw the noise, fit the areas and write all files that an interrupted run has not finished."""
         (counts,) = counted
         chosen, rule, cubes = self.chosen, self.chosen.hierarchy, self.programme.cubes
-        limits = self._judged.pop() if self._judged else self._limits(counts)
+        limits = self._judged.pop()[1] if self._judged else self._limits(counts)
         drawn = chosen.drawn(counts)
         entries = {cube.id: entry for cube in cubes if (entry := self._finished(cube))}
+        notes: tuple[str, ...] = ()
         if left := [cube for cube in cubes if cube.id not in entries]:
-            entries |= self._tables(left, drawn, limits, progress)
+            made, notes = self._tables(left, drawn, limits, progress)
+            entries |= made
         progress.stage("writing areas and categories")
         files = [
             write_areas(self.folder, chosen),
@@ -99,7 +114,7 @@ class Fitting:
         if Output.MEASUREMENTS in rule.outputs:
             progress.stage("writing measurements", len(chosen.plan.spine))
             files += write_measurements(self.folder, chosen, drawn, self.threads, progress)
-        return Written(entries, tuple(files))
+        return Written(entries, tuple(files), notes)
 
     def _finished(self, cube: Cube) -> CubeEntry | None:
         """The cube as an interrupted run of the same noise has written it, estimates included."""
@@ -111,8 +126,8 @@ class Fitting:
 
     def _tables(
         self, cubes: Sequence[Cube], drawn: Drawn, limits: Limits, progress: Progress
-    ) -> dict[str, CubeEntry]:
-        """Fit all areas and write cubes with their estimates."""
+    ) -> tuple[dict[str, CubeEntry], tuple[str, ...]]:
+        """Fit all areas and write cubes with their estimates; also what the office should know of the fit."""
         rule, areas = self.chosen.hierarchy, len(self.chosen.plan.spine)
         fit, climbed = Fit(rule.fit), None
         if fit is Fit.TREE or Output.ESTIMATES in rule.outputs:
@@ -120,16 +135,16 @@ class Fitting:
             climbed = upward(drawn, limits.totals, progress)
         progress.stage("fitting areas", areas)
         settled = drawn if fit is Fit.TREE else totals_first(drawn, limits)
-        whole = leaf_counts(
-            integers(
-                settled, limits, fit, self.threads, climbed=climbed, parts=self.folder, progress=progress
-            )
+        tables = integers(
+            settled, limits, fit, self.threads, climbed=climbed, parts=self.folder, progress=progress
         )
+        whole = leaf_counts(tables)
         estimates = None
         if climbed is not None and Output.ESTIMATES in rule.outputs:
             progress.stage("estimating areas again, from above")
             estimates = Estimates(climbed)
-        return {cube.id: self._cube(cube, whole, estimates, progress) for cube in cubes}
+        made = {cube.id: self._cube(cube, whole, estimates, progress) for cube in cubes}
+        return made, (STOPPED.format(tables.unfinished),) if tables.unfinished else ()
 
     def _cube(
         self, cube: Cube, whole: sparse.csr_array, estimates: Estimates | None, progress: Progress

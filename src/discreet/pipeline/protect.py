@@ -318,6 +318,7 @@ class _Protecting:
         self.programme, self.mechanism = run.programme, run.mechanism
         self.run_id = identity.run_id()
         self._measured: tuple[FileEntry, ...] = ()  # of a hierarchical release, beside its cubes
+        self._fit_notes: tuple[str, ...] = ()
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -345,7 +346,7 @@ class _Protecting:
         )
         shared = (*shared, *self._measured)
         manifest = release_manifest(publication, entries, shared, self._digests(), self.identity.fingerprint)
-        notes = self.mechanism.notes + (swapped.conflicts if swapped else ())
+        notes = self.mechanism.notes + self._fit_notes + (swapped.conflicts if swapped else ())
         return _Made(manifest, rows, resumed, notes)
 
     def _certificate(self) -> str | None:
@@ -392,7 +393,7 @@ class _Protecting:
                 self.programme, self.mechanism, folder, publication, self.run.threads
             )
             written, rows = fitting.make(self.run, _places(swapped), self._pay)
-            self._measured = written.files
+            self._measured, self._fit_notes = written.files, written.notes
             return [written.cubes[cube.id] for cube in self.programme.cubes], dict(rows), 0
         if self.blocks and resumed < len(self.programme.cubes):
             entries, rows = self._adjusted(folder, swapped, publication)

@@ -45,6 +45,7 @@ class Cube:
     title: str = ""
     source: str = ""  # of ready-made counts: the first cube of the same file, where files are told apart
     shown: Shown | None = None  # None: every cross-tabulation is measured and published
+    margins: bool = True  # False: only its finest cells are counted
 
     @cached_property
     def depths(self) -> tuple[Depths, ...]:

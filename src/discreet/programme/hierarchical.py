@@ -142,7 +142,7 @@ class HierarchyRule:
     def leaf_cube(self, variables: Mapping[str, Variable]) -> Cube:
         """The table that is counted: smallest areas by histogram. It is never published."""
         areas = self.area_axis(variables[self.geography].codelist)
-        return Cube("hierarchy", self.unit, (areas, *self.category_axes(variables)))
+        return Cube("hierarchy", self.unit, (areas, *self.category_axes(variables)), margins=False)
 
     def area_parents(self, tree: Codelist) -> tuple[list[NDArray[np.int64]], list[tuple[str, ...]]]:
         """For each level but the first the parent of each area; and the codes of all areas by level.
@@ -202,7 +202,8 @@ def resolve_hierarchy(
         rule = resolver.rule(cubes)
     except Mistakes as mistakes:
         for one in mistakes.problems:
-            key = one.key if one.key.startswith(("noise.", "cube ")) else f"{KEY}, {one.key}"
+            own = one.key.startswith(("noise.", "cube ", "structural_zeros"))
+            key = one.key if own else f"{KEY}, {one.key}"
             findings.add(key, one.value, one.remedy)
         return None
     _check_cubes(rule, cubes, variables, findings)
@@ -245,6 +246,10 @@ class _Resolver:
             if name not in {one.level for one in strategy.levels}:
                 value = f"{name} is no level of the strategy"
                 raise mistake("", "noise.invariants.totals", value, "give it a share, or leave it out")
+        if totals and declared.neighbours == "add-remove":
+            value = 'exact totals with neighbours = "add-remove"'
+            why = 'one person more changes them, so that no neighbours agree in them: set neighbours = "substitute"'
+            raise mistake("", "noise.invariants.totals", value, why)
         return HierarchyRule(
             declared.strategy if isinstance(declared.strategy, str) else "",
             units[0],
@@ -436,6 +441,11 @@ class _Resolver:
         published: tuple[StructuralZero, ...],
     ) -> Histogram:
         found = [flat(_axis(self._variables[variable], name)) for variable, name in axes]
+        for rule in self._zeros:
+            if self._declared.geography in rule.variables:
+                value = f"{rule.canonical} depends on {self._declared.geography}, the tree of areas"
+                remedy = "leave it out, or give noise.invariants.bounds with upper 0 in these areas"
+                raise mistake("", "structural_zeros", value, remedy)
         zeros = [zero for rule in self._zeros for zero in _products(rule.term, found)]
         return Histogram(
             tuple(Axis(axis.variable, len(axis) - 1) for axis in found),

@@ -55,8 +55,8 @@ def serve_programme(
     snapshot is bound in the ``register`` of the secret, in which a builder by the cell key method is recorded: another
     p-table than those recorded is refused, unless ``another_ptable`` accepts the risk.
     """
-    _refuse_fresh(programme)
     _refuse_adjusted(programme)
+    _refuse_fresh(programme)
     require_none(place_column_problems(programme))
     key = bound_key(programme, secret, register)
     chosen = mechanism(programme, secret, key)
@@ -145,6 +145,9 @@ def _refuse_adjusted(programme: Programme) -> None:
     if programme.release.consistent:
         remedy = "serve the release folder instead, or leave out consistent"
         raise mistake(programme.path, "release.consistent", "tables that add up, for a table builder", remedy)
+    if programme.hierarchy is not None:
+        remedy = "serve the release folder instead: single answers would not add up to it"
+        raise mistake(programme.path, "noise.kind", "hierarchical noise, for a table builder", remedy)
 
 
 def _refuse_dense(programme: Programme, chosen: PrivateMechanism) -> None:

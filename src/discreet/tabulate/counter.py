@@ -404,6 +404,9 @@ def _finest(grid: DenseGrid | SparseGrid, weights: _Weights | None) -> FinestCel
 
 
 def _table(cube: Cube, grid: DenseGrid | SparseGrid, weights: _Weights | None) -> ConfidentialTable:
+    if not cube.margins:
+        finest, cells = grid.finest()
+        return ConfidentialTable(cube, cells, finest.astype(np.int64))
     positions, cells = grid.rolled_up()
     if weights is None:
         return ConfidentialTable(cube, cells, positions)

@@ -8,11 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from discreet.maths.tree.least_squares import with_known_total
+from discreet.maths.tree.least_squares import inverse, moved_to_total, with_known_total
 from discreet.maths.tree.marginals import by_sums, matrix, precision
 from discreet.maths.tree.nonnegative import (
-    LARGEST_TOLERANCE,
-    TOTAL_TOLERANCE,
     Within,
     fit_blocks,
     fit_support,
@@ -20,12 +18,36 @@ from discreet.maths.tree.nonnegative import (
     support_weights,
 )
 from discreet.maths.tree.projection import project
-from discreet.maths.tree.rounding import meeting_sums
+from discreet.maths.tree.rounding import group_sums, meeting_sums
 from tests.hierarchy.forests import HISTOGRAM
 
 Floats = NDArray[np.floating[Any]]
 QUERIES = ("total", "g", "c*e", "detailed", "a*b")
 BASIS = HISTOGRAM.basis
+
+
+def solved(
+    square: sparse.sparray,
+    linear: Floats,
+    equal: sparse.sparray,
+    met: Floats,
+    rows: sparse.sparray,
+    most: Floats,
+) -> Floats:
+    """The x with least x' square x / 2 + linear' x, equal x = met and rows x <= most, by Clarabel."""
+    cones = [clarabel.ZeroConeT(len(met)), clarabel.NonnegativeConeT(len(most))]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    found = clarabel.DefaultSolver(
+        sparse.csc_matrix(sparse.triu(square)),
+        linear,
+        sparse.csc_matrix(sparse.vstack([equal, rows])),
+        np.concatenate([met, most]),
+        cones,
+        settings,
+    ).solve()
+    assert str(found.status) == "Solved"
+    return np.array(found.x)
 
 
 def reference(
@@ -35,6 +57,7 @@ def reference(
     group: NDArray[np.int64],
     lower: Floats,
     upper: Floats,
+    totals: Floats | None = None,
 ) -> Floats:
     """The minimum by Clarabel: children below each other."""
     n, k = centre.shape
@@ -42,17 +65,27 @@ def reference(
     linear = -np.concatenate([one @ m for one, m in zip(weights, centre, strict=True)])
     member = sparse.csc_array((np.ones(k), (group, np.arange(k))), shape=(lower.shape[1], k))
     sums = sparse.block_diag([member] * n)
-    rows = sparse.vstack([sparse.hstack([sparse.eye_array(k)] * n), -sparse.eye_array(n * k), sums, -sums])
-    right = np.concatenate([parent, np.zeros(n * k), upper.reshape(-1), -lower.reshape(-1)])
-    cones = [clarabel.ZeroConeT(k), clarabel.NonnegativeConeT(n * k + 2 * lower.size)]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    upper_half = sparse.csc_matrix(sparse.triu(square))
-    solved = clarabel.DefaultSolver(
-        upper_half, linear, sparse.csc_matrix(rows), right, cones, settings
-    ).solve()
-    assert str(solved.status) == "Solved"
-    return np.array(solved.x).reshape(n, k)
+    equal, met = sparse.hstack([sparse.eye_array(k)] * n), parent
+    if totals is not None:  # the last one follows from the others
+        each = sparse.csc_array(sparse.block_diag([np.ones((1, k))] * n))
+        equal, met = sparse.vstack([equal, each[:-1]]), np.concatenate([parent, totals[:-1]])
+    rows = sparse.vstack([-sparse.eye_array(n * k), sums, -sums])
+    most = np.concatenate([np.zeros(n * k), upper.reshape(-1), -lower.reshape(-1)])
+    return solved(square, linear, equal, met, rows, most).reshape(n, k)
+
+
+def with_totals(near: Floats, totals: Floats, whole: Floats, lower: Floats, upper: Floats) -> Floats:
+    """The nearest group sums of children that have known totals: what the division into whole ones does."""
+    n, groups = near.shape
+    each = sparse.kron(sparse.eye_array(n), np.ones((1, groups)))
+    every = sparse.csc_array(sparse.kron(np.ones((1, n)), sparse.eye_array(groups)))[:-1]
+    rows = sparse.vstack([sparse.eye_array(near.size), -sparse.eye_array(near.size)])
+    most = np.concatenate([upper.reshape(-1), -lower.reshape(-1)])
+    met = np.concatenate([totals, whole[:-1]])
+    found = solved(
+        sparse.eye_array(near.size), -near.reshape(-1), sparse.vstack([each, every]), met, rows, most
+    )
+    return np.clip(found.reshape(near.shape), lower, upper)
 
 
 def objective(weights: list[Floats], centre: Floats, x: Floats) -> float:
@@ -80,6 +113,7 @@ def problem(seed: int) -> tuple[NDArray[np.int64], Floats, Floats, NDArray[np.in
     )
 
 
+HARD = (17, 45, 99)  # with known totals; a gap of 0.4 % that does not look at them leaves more than 0.5 %
 FRESH = [pytest.param(seed, marks=pytest.mark.long) for seed in range(70_000, 70_100)]
 
 
@@ -105,7 +139,7 @@ def test_fits_of_children_that_share_weights_reach_the_optimum(seed: int) -> Non
     assert objective(every, centre, met) <= 1.005 * best
 
 
-@pytest.mark.parametrize("seed", [*range(6), *FRESH])
+@pytest.mark.parametrize("seed", [*range(6), *HARD, *FRESH])
 @pytest.mark.parametrize("totals_known", [False, True])
 def test_fits_of_different_children_reach_the_optimum(seed: int, totals_known: bool) -> None:
     true, noisy, parent, group, lower, upper = problem(seed)
@@ -114,9 +148,13 @@ def test_fits_of_different_children_reach_the_optimum(seed: int, totals_known: b
     n = len(noisy)
     own = [precision(BASIS, marginals, (rng.random(5) + 0.05).tolist()) for _ in range(n)]
     forms = [np.linalg.inv(one) for one in own]
+    totals = true.sum(axis=1).astype(np.float64)
     if totals_known:
-        forms = [with_known_total(one)[0] for one in forms]
-        noisy += ((true.sum(axis=1) - noisy.sum(axis=1)) / BASIS.cells)[:, None]
+        forms, directions = (list(part) for part in zip(*map(with_known_total, forms), strict=True))
+        shaped = noisy.reshape(n, BASIS.d, BASIS.width)
+        moved = [moved_to_total(BASIS, *one) for one in zip(shaped, totals.tolist(), directions, strict=True)]
+        noisy = np.stack(moved).reshape(n, -1)
+        own = [inverse(one, total_known=True) for one in forms]
     fitted = fit_blocks(
         BASIS,
         noisy.reshape(n, BASIS.d, BASIS.width),
@@ -128,28 +166,47 @@ def test_fits_of_different_children_reach_the_optimum(seed: int, totals_known: b
     assert fitted.residual <= 1
     assert (fitted.values[:, parent == 0] == 0).all()
     cells = np.flatnonzero(parent > 0)
-    met = meeting_sums(
-        np.ascontiguousarray(fitted.values[:, cells]),
-        parent[cells].astype(np.int64),
-        group[cells],
-        lower,
-        upper,
-    )
+    near, sums = np.ascontiguousarray(fitted.values[:, cells]), None
     if totals_known:
-        # known totals hold up to what the fit tolerates; they are met exactly when sums are divided
-        most = TOTAL_TOLERANCE * LARGEST_TOLERANCE + 1e-6
-        assert np.abs(fitted.values.sum(axis=1) - true.sum(axis=1)).max() <= most
-        return
+        whole = group_sums(parent[None], group, 3)[0]
+        sums = with_totals(group_sums(fitted.values, group, 3), totals, whole, lower, upper)
+    met = meeting_sums(near, parent[cells].astype(np.int64), group[cells], lower, upper, sums)
     dense = [support_weights(by_sums(BASIS, one), BASIS.places, np.arange(BASIS.cells)) for one in own]
     inside = [one[np.ix_(cells, cells)] for one in dense]
     # cells fixed at zero move the centre of the others
     centre = np.stack(
-        [np.linalg.solve(w, (one @ m)[cells]) for one, w, m in zip(dense, inside, noisy, strict=True)]
+        [
+            np.linalg.lstsq(w, (one @ m)[cells], rcond=1e-12)[0]
+            for one, w, m in zip(dense, inside, noisy, strict=True)
+        ]
     )
-    whole, best = np.zeros_like(noisy), np.zeros_like(noisy)
-    whole[:, cells] = met
-    best[:, cells] = reference(inside, centre, parent[cells], group[cells], lower, upper)
-    assert objective(dense, noisy, whole) <= 1.005 * objective(dense, noisy, best)
+    found, best = np.zeros_like(noisy), np.zeros_like(noisy)
+    found[:, cells] = met
+    best[:, cells] = reference(
+        inside, centre, parent[cells], group[cells], lower, upper, totals if totals_known else None
+    )
+    assert objective(dense, noisy, found) <= 1.005 * objective(dense, noisy, best)
+    if totals_known:
+        np.testing.assert_allclose(found.sum(axis=1), totals, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [*range(6), *FRESH])
+def test_fits_with_known_totals_of_children_that_share_weights_reach_the_optimum(seed: int) -> None:
+    true, noisy, parent, group, lower, upper = problem(seed)
+    rng = np.random.default_rng(seed)
+    marginals = [HISTOGRAM.marginal(query) for query in QUERIES]
+    blocks = precision(BASIS, marginals, (rng.random(5) + 0.05).tolist())
+    cells, totals = np.flatnonzero(parent > 0), true.sum(axis=1).astype(np.float64)
+    weights = support_weights(by_sums(BASIS, blocks), BASIS.places, cells)
+    centre, whole, some = noisy[:, cells], parent[cells], group[cells]
+    fitted = fit_support(weights, centre @ weights, whole, groups_of(some, 3), lower, upper, totals)
+    assert fitted.residual <= 1
+    near = group_sums(fitted.values, some, 3)
+    sums = with_totals(near, totals, group_sums(whole[None], some, 3)[0], lower, upper)
+    met = meeting_sums(fitted.values, whole.astype(np.int64), some, lower, upper, sums)
+    every = [weights] * len(centre)
+    best = reference(every, centre, whole, some, lower, upper, totals)
+    assert objective(every, centre, met) <= 1.005 * objective(every, centre, best)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -164,7 +221,7 @@ def test_projections_are_the_nearest_points(seed: int, steepness: float) -> None
     groups = groups_of(group, 3, rng.random(12) < 0.9)
     out, near = np.zeros(12), np.empty(len(groups.order))
     guess = rng.normal(0, 3)  # any start leads there
-    project(v[groups.order], v.sum(), groups.starts, (lower[None], upper[None]), 0, steepness, guess, near)
+    project(v[groups.order], v.sum(), groups.starts, lower[None], upper[None], 0, steepness, guess, near)
     out[groups.order] = near
     free = np.zeros(12, dtype=bool)
     free[groups.order] = True

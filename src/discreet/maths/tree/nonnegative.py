@@ -35,12 +35,14 @@ TOLERANCE = 0.03  # in standard deviations of the noise
 LARGEST_TOLERANCE = 0.1  # in counts: far below what rounding to whole numbers moves
 RELAXATION = 1.6
 GAP = 0.004  # what the sum of squares of z, its sums met, may be above the smallest possible, relatively
+EXACT_GAP = 0.001  # the same where totals are known, which z meets only when sums are divided
 NEGLIGIBLE = 1e-6  # of a sum of squares, whose terms are near 1
 STEPS = 20  # between two looks at the penalty
 CHECKED = 4  # steps between two looks at the residuals
 MOST_LOOKS = 60
-TOTAL_TOLERANCE = 5.0  # times as much for a child's total
+TOTAL_TOLERANCE = 5.0  # times as much for a child's total, unless it is known
 STEEPEST = 1e4  # a total is at most this much steeper than a cell; known totals are infinitely so
+EMPTY = 1e-9  # of a trace: the variance of a total that is known, as floats compute it
 UNBALANCED = 4.0  # ratio of the two residuals that changes the penalty
 
 
@@ -127,6 +129,10 @@ class _Form(Protocol):
         """How much steeper a total is than a cell: t of the metric R."""
 
     @property
+    def exact(self) -> bool:
+        """Whether the totals of some children are known."""
+
+    @property
     def centre(self) -> Floats:
         """The estimates m, (child, cell)."""
 
@@ -148,18 +154,21 @@ def _fitted(form: _Form, within: Within) -> Fitted:
     z = within.first_guess(form.centre)
     state = _State(np.empty_like(z), z, np.zeros_like(z), np.zeros(len(z)))
     tolerance = min(TOLERANCE / float(np.sqrt(form.typical)), LARGEST_TOLERANCE)
-    penalty, residual = 1.0, np.inf
+    penalty, residual, close = 1.0, np.inf, False
     prepared = form.prepared(penalty)
     for _ in range(MOST_LOOKS):
-        primal, dual = form.steps(prepared, penalty, tolerance, state)
+        primal, dual = form.steps(prepared, penalty, 0.0 if close else tolerance, state)
         dual /= form.typical
         residual = max(primal, dual) / tolerance
-        if residual <= 1:
+        close = close or residual <= 1
+        if close:
             least = _least_squares(form, penalty, state)
-            gap = form.squares(within.met(z) - form.centre) - least
-            if gap <= GAP * least + NEGLIGIBLE:
+            # x meets known totals and z the bounds: where totals are known, both must be near
+            ends = (within.met(z), state.x) if form.exact else (within.met(z),)
+            gap = max(abs(form.squares(end - form.centre) - least) for end in ends)
+            residual = gap / ((EXACT_GAP if form.exact else GAP) * max(least, 0.0) + NEGLIGIBLE)
+            if residual <= 1:
                 break
-            residual, tolerance = gap / (GAP * max(least, NEGLIGIBLE)), tolerance / 3
         factor = _balance(primal, dual)
         if factor != 1:
             penalty *= factor
@@ -180,6 +189,12 @@ def _least_squares(form: _Form, penalty: float, state: _State) -> float:
     return form.squares(x - form.centre) + 2 * float((y * (x - state.z)).sum())
 
 
+def _numbers(form: _Form, penalty: float, tolerance: float) -> tuple[float, float, float, float, float]:
+    """What steps need: the metric, both tolerances, and how many times as much a child's total may be off."""
+    loose = 1.0 if form.exact else TOTAL_TOLERANCE
+    return penalty * form.typical, penalty * form.steep, tolerance, tolerance * form.typical, loose
+
+
 def _balance(primal: float, dual: float) -> float:
     """What the penalty is multiplied by: more where x and z disagree, less where z still moves."""
     ratio = primal / max(dual, 1e-12)
@@ -195,10 +210,17 @@ def fit_support(
     upper: Floats,
     totals: Floats | None = None,
 ) -> Fitted:
-    """Children with the same W on the parent's k cells above zero; ``information`` is W_c m_c, (child, k)."""
-    within = Within(groups, lower, upper, parent)
-    exact = np.zeros(0) if totals is None else totals
-    return _fitted(_Support(weights, information, within, exact), within)
+    """Children with the same W on the parent's k cells above zero; ``information`` is W_c m_c, (child, k).
+
+    Children whose bounds leave nothing are empty, and not among the variables.
+    """
+    some = np.flatnonzero(upper.max(axis=1) > 0)
+    within = Within(groups, lower[some], upper[some], parent)
+    exact = np.zeros(0) if totals is None else totals[some]
+    found = _fitted(_Support(weights, information[some], within, exact), within)
+    values = np.zeros_like(information)
+    values[some] = found.values
+    return Fitted(values, found.residual)
 
 
 class _Support:
@@ -211,8 +233,9 @@ class _Support:
     def __init__(self, weights: Floats, information: Floats, within: Within, totals: Floats) -> None:
         self._weights, self._information, self._within, self._totals = weights, information, within, totals
         k = len(weights)
+        self.exact = totals.size > 0
         self.typical = float(np.trace(weights)) / k
-        self.steep = 0.0 if totals.size else max(float(weights.sum()) / k - self.typical, 0.0) / k
+        self.steep = 0.0 if self.exact else max(float(weights.sum()) / k - self.typical, 0.0) / k
         self._covariance = matrices.inverse(weights)
         self.centre = product(information, self._covariance)
 
@@ -228,7 +251,7 @@ class _Support:
             self._within.parent,
             self._totals,
             (groups.order, groups.starts, self._within.lower, self._within.upper),
-            (penalty * self.typical, penalty * self.steep, tolerance, tolerance * self.typical),
+            _numbers(self, penalty, tolerance),
             (state.x, state.z, state.u, state.shifts),
         )
         return found
@@ -251,7 +274,7 @@ def _support_steps(
     solver: Any, information: Any, parent: Any, totals: Any, bounds: Any, numbers: Any, state: Any
 ) -> Any:
     """Up to ``STEPS`` steps of children that share W."""
-    penalty, steep, tolerance, dual_tolerance = numbers
+    penalty, steep, tolerance, dual_tolerance, loose = numbers
     x, z, u, _ = state
     n, k = x.shape
     v, along = np.empty((n, k)), np.empty(k)
@@ -272,7 +295,7 @@ def _support_steps(
             for j in range(k):
                 x[c, j] += lacking * along[j]
         checked = step % CHECKED == CHECKED - 1
-        primal, dual = _settle(bounds, penalty, steep, state, near, checked)
+        primal, dual = _settle(bounds, penalty, steep, state, near, loose, checked)
         if checked and primal <= tolerance and dual <= dual_tolerance:
             break
     return primal, dual
@@ -295,7 +318,7 @@ def _meet_parent(x: Any, parent: Any, missing: Any) -> None:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _settle(bounds: Any, penalty: Any, steep: Any, state: Any, near: Any, checked: Any) -> Any:
+def _settle(bounds: Any, penalty: Any, steep: Any, state: Any, near: Any, loose: Any, checked: Any) -> Any:
     """The z- and u-steps of all children; both residuals where they are checked."""
     order, starts, lower, upper = bounds
     x, z, u, shifts = state
@@ -309,7 +332,7 @@ def _settle(bounds: Any, penalty: Any, steep: Any, state: Any, near: Any, checke
         for at in range(order.size):
             v[at] = mine[order[at]]
         whole = total_of(mine, 0, k)
-        shifts[c] = project(v, whole, starts, (lower, upper), c, steep / penalty, shifts[c], moved)
+        shifts[c] = project(v, whole, starts, lower, upper, c, steep / penalty, shifts[c], moved)
         if checked:
             moving = total_of(moved, 0, order.size) - total_of(own, 0, k)
             dual = max(dual, abs(steep * moving))
@@ -319,7 +342,7 @@ def _settle(bounds: Any, penalty: Any, steep: Any, state: Any, near: Any, checke
             own[order[at]] = moved[at]
             mine[order[at]] -= moved[at]
         if checked:
-            primal = max(primal, abs(total_of(x[c], 0, k) - total_of(own, 0, k)) / TOTAL_TOLERANCE)
+            primal = max(primal, abs(total_of(x[c], 0, k) - total_of(own, 0, k)) / loose)
             for j in range(k):
                 primal = max(primal, abs(x[c, j] - own[j]))
     return primal, dual
@@ -383,7 +406,11 @@ class _InBlocks:
         self.steep = (min(1 / max(along, 1e-300), STEEPEST * self.typical) - self.typical) / basis.cells
         self._metric = np.tile(self.typical * np.eye(basis.d), (basis.subsets, 1, 1))
         self._metric[0] += self.steep * basis.width
-        self._weights = [_precision(one) for one in covariance]
+        known = [bool(one[0].sum() <= EMPTY * np.trace(one[0])) for one in covariance]
+        self.exact = any(known)
+        self._weights = [
+            inverse(one, total_known=exact) for one, exact in zip(covariance, known, strict=True)
+        ]
 
     def prepared(self, penalty: float) -> tuple[Blocks, Blocks]:
         """A R and A (sum_b A_b)^-1 of each form."""
@@ -408,7 +435,7 @@ class _InBlocks:
             self._form_of,
             np.zeros(0) if within.parent is None else within.parent,
             (groups.order, groups.starts, within.lower, within.upper),
-            (penalty * self.typical, penalty * self.steep, tolerance, tolerance * self.typical),
+            _numbers(self, penalty, tolerance),
             (state.x, state.z, state.u, state.shifts),
         )
         return found
@@ -440,12 +467,6 @@ class _InBlocks:
         return found
 
 
-def _precision(covariance: Blocks) -> Blocks:
-    """W = C^-1, without the direction of a total that is known."""
-    known = covariance[0].sum() <= 1e-9 * np.trace(covariance[0])
-    return inverse(covariance, total_known=bool(known))
-
-
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _block_steps(
     own: Any,
@@ -459,7 +480,7 @@ def _block_steps(
     state: Any,
 ) -> Any:
     """Up to ``STEPS`` steps of children with weights in blocks."""
-    penalty, steep, tolerance, dual_tolerance = numbers
+    penalty, steep, tolerance, dual_tolerance, loose = numbers
     sums, widths = shape
     x, z, u, _ = state
     n, cells = x.shape
@@ -485,7 +506,7 @@ def _block_steps(
                     if form_of[c] == form:
                         x[c] += out
         checked = step % CHECKED == CHECKED - 1
-        primal, dual = _settle(bounds, penalty, steep, state, near, checked)
+        primal, dual = _settle(bounds, penalty, steep, state, near, loose, checked)
         if checked and primal <= tolerance and dual <= dual_tolerance:
             break
     return primal, dual

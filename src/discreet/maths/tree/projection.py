@@ -20,14 +20,13 @@ MOST_STEPS = 60
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def project(
-    v: Any, total: Any, starts: Any, bounds: Any, child: Any, steepness: Any, guess: Any, out: Any
+    v: Any, total: Any, starts: Any, lower: Any, upper: Any, child: Any, steepness: Any, guess: Any, out: Any
 ) -> Any:
     """Set out to the nearest point to v, and return the shift t that led there; ``guess`` is where it starts.
 
     v has the cells that may be above zero, group after group: group g from starts[g] on. ``total`` is the sum of v over
-    all cells, those that are zero included. ``bounds`` are the lower and upper ones, (child, group).
+    all cells, those that are zero included. Bounds are (child, group).
     """
-    lower, upper = bounds
     shift, low, high = guess, -np.inf, np.inf
     for _ in range(MOST_STEPS):
         found, slope = 0.0, 0.0
@@ -48,34 +47,42 @@ def project(
         shift -= gap / (1.0 + steepness * slope)
         if not low < shift < high:
             shift = 0.5 * (low + high)
-    for g in range(starts.size - 1):
-        _move_group(v, starts[g], starts[g + 1], lower[child, g], upper[child, g], shift, out)
+    _move_groups(v, starts, lower, upper, child, shift, out)
     return shift
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _move_group(v: Any, first: Any, last: Any, lower: Any, upper: Any, shift: Any, out: Any) -> None:
-    """Set the cells of a group to the nearest ones to v + shift whose sum is within the group's bounds.
+def _move_groups(v: Any, starts: Any, lower: Any, upper: Any, child: Any, shift: Any, out: Any) -> None:
+    """Set the cells of each group to the nearest ones to v + shift whose sum is within the group's bounds.
 
-    Where the clipped sum is outside, all cells move by one number m with sum max(v + m, 0) = bound; Newton's steps from
-    the right never pass it and reach it.
+    Where the clipped sum is outside, all cells of the group move by one number m with sum max(v + m, 0) = bound.
     """
-    if upper <= 0.0 or first == last:
-        out[first:last] = 0.0
-        return
-    move = shift
-    clipped, _ = positive_sum(v, first, last, shift)
-    if clipped < lower or clipped > upper:
-        bound = lower if clipped < lower else upper
-        if clipped < lower:
-            move = (bound - total_of(v, first, last)) / (last - first)
-        for _ in range(last - first + 2):
-            total, active = positive_sum(v, first, last, move)
-            if active == 0 or abs(total - bound) <= EXACT * (1.0 + bound):
-                break
-            move -= (total - bound) / active
-    for at in range(first, last):
-        out[at] = max(v[at] + move, 0.0)
+    for g in range(starts.size - 1):
+        first, last = starts[g], starts[g + 1]
+        if first == last:
+            continue
+        move = -np.inf
+        if upper[child, g] > 0.0:
+            move = shift
+            clipped, _ = positive_sum(v, first, last, shift)
+            if clipped < lower[child, g]:
+                lacking = (lower[child, g] - total_of(v, first, last)) / (last - first)
+                move = _moved_to(v, first, last, lower[child, g], lacking)
+            elif clipped > upper[child, g]:
+                move = _moved_to(v, first, last, upper[child, g], shift)
+        for at in range(first, last):
+            out[at] = max(v[at] + move, 0.0)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _moved_to(v: Any, first: Any, last: Any, bound: Any, move: Any) -> Any:
+    """The m with sum max(v + m, 0) = bound; Newton's steps from the right never pass it and reach it."""
+    for _ in range(last - first + 2):
+        total, active = positive_sum(v, first, last, move)
+        if active == 0 or abs(total - bound) <= EXACT * (1.0 + bound):
+            break
+        move -= (total - bound) / active
+    return move
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -40,11 +40,19 @@ def meeting_sums(
     """
     found = x.copy()
     _scale_columns(found, parent.astype(np.float64), group, upper)
-    present = np.zeros_like(lower)
-    for g in range(lower.shape[1]):
-        present[:, g] = found[:, group == g].sum(axis=1)
+    present = group_sums(found, group, lower.shape[1])
     wanted = _within(present, lower, upper) if sums is None else sums
     _transfer(found, group, present, np.ascontiguousarray(wanted, dtype=np.float64))
+    return found
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def group_sums(x: Any, group: Any, groups: Any) -> Any:
+    """(child, group) -> the sum of its cells."""
+    found = np.zeros((x.shape[0], groups))
+    for c in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            found[c, group[j]] += x[c, j]
     return found
 
 
@@ -166,110 +174,110 @@ def _pop(heap_key: Any, heap_node: Any, size: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _unit_cost(present: Any, low: Any, high: Any, part: Any) -> Any:
-    """The cost of one more unit in a sum: a reward below its floor, 1 - 2 part at it, none at its ceiling."""
-    if present < low:
-        return -URGENT
-    if present < high:
-        return 1.0 - 2.0 * part
-    return np.inf
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _rounded(x: Any, parent: Any, group: Any, groups: Any) -> Any:
-    """Round the largest fractions up, then send units on along shortest paths; false where one finds no way."""
+    """Round the largest fractions up, then send units on along shortest paths; false where one finds no way.
+
+    Nodes are cells 0..k-1, then groups of children, then children, then the sink. Arcs are in pairs, one and its
+    reverse: first those of entries, cells of children that can be rounded up, from the cell to the group of the child;
+    then two for each sum, from a group of a child to the child and from the child to the sink: the units that its floor
+    lacks, rewarded, and one more up to its ceiling.
+    """
     n, k = x.shape
     whole = np.floor(x + WHOLE).astype(np.int64)
-    entries = _entries(x, whole, group, groups)
-    sums = _nested_sums(x, whole, group, groups)
-    row, column, _, used = entries[:4]
-    sink = k + n * groups + n  # nodes: cells 0..k-1, then groups of children, then children, then the sink
+    child, column = np.nonzero(x - whole > WHOLE)
+    row = child * groups + group[column]
+    fraction = np.empty(row.size)
+    for at in range(row.size):
+        fraction[at] = x[child[at], column[at]] - whole[child[at], column[at]]
+    sink = k + n * groups + n
     potential = np.zeros(sink + 1)
     potential[k : k + n * groups] = -1.0
     potential[k + n * groups : sink] = -1.0 - URGENT
     potential[sink] = -1.0 - 2 * URGENT
-    supply, complete = _cells_rounded(parent - whole.sum(axis=0), entries, n * groups, potential)
+    used, complete = _cells_rounded(parent - whole.sum(axis=0), column, fraction, potential)
     if not complete:
         return whole, False
-    _fill_floors(supply, groups, sums)
-    heap = np.empty(4 * row.size + 4 * sink + 8), np.empty(4 * row.size + 4 * sink + 8, np.int64)
-    distance = np.full(sink + 1, np.inf)
-    path = (
-        np.empty(sink + 1, np.int64),
-        np.empty(sink + 1, np.int64),
-    )  # node before, entry that leads here or -1
-    done, touched = np.zeros(sink + 1, np.bool_), np.empty(sink + 1, np.int64)
-    search = distance, path[0], path[1], done, touched
+    tail, head, cost, capacity = _arcs(
+        _nested_sums(x, whole, group, groups), (row, column, fraction, used), k
+    )
+    supply = np.zeros(n * groups, np.int64)
+    for e in np.flatnonzero(used):
+        supply[row[e]] += 1
+    _fill_floors(supply, groups, capacity[2 * row.size :])
+    begin, arcs = _listed(tail, sink + 1)
+    heap = np.empty(arcs.size + 1), np.empty(arcs.size + 1, np.int64)
+    distance, done = np.full(sink + 1, np.inf), np.zeros(sink + 1, np.bool_)
+    by, touched = np.empty(sink + 1, np.int64), np.empty(sink + 1, np.int64)
     for i in range(n * groups):
-        source = k + i
         for _ in range(supply[i]):
-            number = _shortest_path(source, (n, k, groups), entries, sums, potential, heap, search)
+            number = _shortest_path(k + i, sink, begin, arcs, head, cost, capacity, potential,
+                                    heap[0], heap[1], distance, by, done, touched)  # fmt: skip
             if not done[sink]:
                 return whole, False
-            _send_unit(source, (n, k, groups), used, sums[0], path)
+            _send_unit(k + i, sink, tail, capacity, by)
             length = distance[sink]
-            for i in range(number):
-                node = touched[i]
+            for node in touched[:number]:
                 if done[node]:
                     potential[node] += distance[node] - length
                 distance[node] = np.inf
                 done[node] = False
-    for e in range(row.size):
-        if used[e]:
-            whole[row[e] // groups, column[e]] += 1
+    for at in range(row.size):
+        whole[child[at], column[at]] += capacity[2 * at + 1]
     return whole, True
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _cells_rounded(wanted: Any, entries: Any, rows: Any, potential: Any) -> Any:
-    """Round so many entries of each cell up, the largest fractions; the units in each group of a child.
+def _cells_rounded(wanted: Any, column: Any, fraction: Any, potential: Any) -> Any:
+    """Which entries are rounded up: so many of each cell, the largest fractions.
 
     The potential of a cell makes the entries that are rounded up cost nothing or less, and the others nothing or more.
     """
-    row, _, fraction, used, by_cell, cell_entries = entries[:6]
-    supply = np.zeros(rows, np.int64)
+    begin, entries = _listed(column, wanted.size)
+    used = np.zeros(column.size, np.bool_)
     for j in range(wanted.size):
-        mine = cell_entries[by_cell[j] : by_cell[j + 1]]
+        mine = entries[begin[j] : begin[j + 1]]
         if wanted[j] < 0 or wanted[j] > mine.size:
-            return supply, False
+            return used, False
         if wanted[j] == 0:
             continue
         order = np.argsort(-fraction[mine], kind="mergesort")
-        for e in mine[order[: wanted[j]]]:
-            used[e] = True
-            supply[row[e]] += 1
+        used[mine[order[: wanted[j]]]] = True
         potential[j] = 2.0 * fraction[mine[order[wanted[j] - 1]]] - 2.0
-    return supply, True
+    return used, True
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _fill_floors(supply: Any, groups: Any, sums: Any) -> None:
-    """Send the units of sums below their floors straight on: nothing is shorter."""
-    present, _, low = sums[:3]
-    for i in range(supply.size):
-        child = supply.size + i // groups
-        straight = max(min(supply[i], low[i] - present[i], low[child] - present[child]), 0)
-        present[i] += straight
-        present[child] += straight
-        supply[i] -= straight
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _entries(x: Any, whole: Any, group: Any, groups: Any) -> Any:
-    """The cells of children that can be rounded up: group of a child, cell, fraction, whether it was; then by both.
-
-    The entries of cell j are cell_entries[by_cell[j] : by_cell[j + 1]], those of a group alike.
-    """
-    n, k = x.shape
-    c, column = np.nonzero(x - whole > WHOLE)
-    row = c * groups + group[column]
-    fraction = np.empty(row.size)
+def _arcs(sums: Any, entries: Any, k: Any) -> Any:
+    """Where all arcs begin and lead, what a unit on them costs, and how many units they can take; see ``_rounded``."""
+    above, floor, ceiling, part = sums
+    row, column, fraction, used = entries
+    size = row.size + 2 * above.size
+    tail, head = np.empty(2 * size, np.int64), np.empty(2 * size, np.int64)
+    cost, capacity = np.empty(2 * size), np.zeros(2 * size, np.int64)
     for e in range(row.size):
-        fraction[e] = x[c[e], column[e]] - whole[c[e], column[e]]
-    by_cell, cell_entries = _listed(column, k)
-    by_group, group_entries = _listed(row, n * groups)
-    used = np.zeros(row.size, np.bool_)
-    return row, column, fraction, used, by_cell, cell_entries, by_group, group_entries
+        tail[2 * e], head[2 * e], cost[2 * e] = column[e], k + row[e], 1.0 - 2.0 * fraction[e]
+        capacity[2 * e + used[e]] = 1
+    for i in range(above.size):
+        for a, price, units in (
+            (row.size + 2 * i, -URGENT, floor[i]),
+            (row.size + 2 * i + 1, 1.0 - 2.0 * part[i], ceiling[i] - floor[i]),
+        ):
+            tail[2 * a], head[2 * a], cost[2 * a], capacity[2 * a] = k + i, k + above[i], price, units
+    for a in range(0, 2 * size, 2):
+        tail[a + 1], head[a + 1], cost[a + 1] = head[a], tail[a], -cost[a]
+    return tail, head, cost, capacity
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _fill_floors(supply: Any, groups: Any, capacity: Any) -> None:
+    """Send the units of sums below their floors straight on: nothing is shorter."""
+    for i in range(supply.size):
+        first, second = 4 * i, 4 * (supply.size + i // groups)
+        straight = max(min(supply[i], capacity[first], capacity[second]), 0)
+        for a in (first, second):
+            capacity[a] -= straight
+            capacity[a + 1] += straight
+        supply[i] -= straight
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -288,9 +296,10 @@ def _listed(place: Any, size: Any) -> Any:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _nested_sums(x: Any, whole: Any, group: Any, groups: Any) -> Any:
-    """Of groups of children, then children: the present sum, that at the beginning, floor, ceiling and fraction."""
+    """Of groups of children, then children: the sum that it is part of, what floor and ceiling lack, the fraction."""
     n, k = x.shape
     total, present = np.zeros(n * groups + n), np.zeros(n * groups + n, np.int64)
+    above = np.full(total.size, total.size)
     for c in range(n):
         for j in range(k):
             total[c * groups + group[j]] += x[c, j]
@@ -298,25 +307,22 @@ def _nested_sums(x: Any, whole: Any, group: Any, groups: Any) -> Any:
         for i in range(c * groups, (c + 1) * groups):
             total[n * groups + c] += total[i]
             present[n * groups + c] += present[i]
-    low, high = np.empty(total.size, np.int64), np.empty(total.size, np.int64)
-    part = np.empty(total.size)
-    for i in range(total.size):
-        low[i] = np.int64(np.floor(total[i] + WHOLE_SUM))
-        high[i] = max(np.int64(np.ceil(total[i] - WHOLE_SUM)), low[i])
-        part[i] = min(max(total[i] - low[i], 0.0), 1.0)
-    return present, present.copy(), low, high, part
+            above[i] = n * groups + c
+    floor = np.floor(total + WHOLE_SUM).astype(np.int64)
+    ceiling = np.maximum(np.ceil(total - WHOLE_SUM).astype(np.int64), floor)
+    part = np.minimum(np.maximum(total - floor, 0.0), 1.0)
+    return above, floor - present, ceiling - present, part
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _shortest_path(
-    source: Any, shape: Any, entries: Any, sums: Any, potential: Any, heap: Any, search: Any
-) -> Any:
-    """Dijkstra's search with reduced costs from a cell to the sink; returns how many nodes it touched."""
-    n, k, groups = shape
-    distance, before, by, done, touched = search
-    by_cell, by_group = entries[4], entries[6]
-    heap_key, heap_node = heap
-    first_child = k + n * groups
+    source: Any, sink: Any, begin: Any, arcs: Any, head: Any, cost: Any, capacity: Any, potential: Any,
+    heap_key: Any, heap_node: Any, distance: Any, by: Any, done: Any, touched: Any,
+) -> Any:  # fmt: skip
+    """Dijkstra's search with reduced costs; returns how many nodes it touched.
+
+    Arrays are parameters one by one: taking them out of a tuple costs more than an arc.
+    """
     number, size = 1, 0
     distance[source] = 0.0
     touched[0] = source
@@ -327,68 +333,32 @@ def _shortest_path(
         if done[node]:
             continue
         done[node] = True
-        if node == first_child + n:
+        if node == sink:
             break
-        if node < k:
-            begin, end = by_cell[node], by_cell[node + 1]
-        elif node < first_child:
-            begin, end = by_group[node - k], by_group[node - k + 1] + 1
-        else:
-            begin, end = 0, groups + 1
-        for step in range(begin, end):
-            to, cost, entry = _arc(node, step, step == end - 1, shape, entries, sums)
-            if cost == np.inf or done[to]:
+        for at in range(begin[node], begin[node + 1]):
+            arc = arcs[at]
+            to = head[arc]
+            if capacity[arc] <= 0 or done[to]:
                 continue
-            reduced = max(cost + potential[node] - potential[to], 0.0)
-            if here + reduced < distance[to]:
+            reached = here + max(cost[arc] + potential[node] - potential[to], 0.0)
+            if reached < distance[to]:
                 if distance[to] == np.inf:
                     touched[number] = to
                     number += 1
-                distance[to] = here + reduced
-                before[to], by[to] = node, entry
-                size = _push(heap_key, heap_node, size, distance[to], to)
+                distance[to], by[to] = reached, arc
+                size = _push(heap_key, heap_node, size, reached, to)
     return number
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _arc(node: Any, step: Any, last: Any, shape: Any, entries: Any, sums: Any) -> Any:
-    """One arc out of a node: where it leads, its cost (inf: closed), and the entry that it rounds up or back."""
-    n, k, groups = shape
-    row, column, fraction, used, _, cell_entries, _, group_entries = entries
-    present, begun, low, high, part = sums
-    first_child = k + n * groups
-    if node < k:  # cell -> groups of children, by rounding an entry up
-        entry = cell_entries[step]
-        return k + row[entry], np.inf if used[entry] else 1.0 - 2.0 * fraction[entry], entry
-    if node < first_child and not last:  # group of a child -> cells, by taking an entry back
-        entry = group_entries[step]
-        return column[entry], 2.0 * fraction[entry] - 1.0 if used[entry] else np.inf, entry
-    if node < first_child:  # group of a child -> the child
-        i = node - k
-        return first_child + i // groups, _unit_cost(present[i], low[i], high[i], part[i]), np.int64(-1)
-    if not last:  # child -> its groups, by taking a unit back
-        i = (node - first_child) * groups + step
-        back = -_unit_cost(present[i] - 1, low[i], high[i], part[i])
-        return k + i, np.inf if present[i] <= begun[i] else back, np.int64(-1)
-    i = node - k  # child -> the sink
-    return first_child + n, _unit_cost(present[i], low[i], high[i], part[i]), np.int64(-1)
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _send_unit(source: Any, shape: Any, used: Any, present: Any, path: Any) -> None:
-    """Send one unit along the path that was found: round entries up or back, and move the sums on it."""
-    n, k, groups = shape
-    before, by = path
-    node = k + n * groups + n
+def _send_unit(source: Any, sink: Any, tail: Any, capacity: Any, by: Any) -> None:
+    """Send one unit along the path that was found."""
+    node = sink
     while node != source:
-        last = before[node]
-        if by[node] >= 0:
-            used[by[node]] = last < k
-        elif node > last:  # into a larger sum
-            present[last - k] += 1
-        else:
-            present[node - k] -= 1
-        node = last
+        arc = by[node]
+        capacity[arc] -= 1
+        capacity[arc ^ 1] += 1
+        node = tail[arc]
 
 
 def rounded_to_sums(x: Floats, group: Integers, sums: Integers) -> Integers:
