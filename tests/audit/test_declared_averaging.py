@@ -1,6 +1,6 @@
 """Averaging by the declaration of a programme: what the attack finds where every cell has noise."""
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.audit.declared_averaging import Design, most_exposed
+from discreet.audit.declared_averaging import Design, RefiningSums, most_exposed
 from discreet.audit.evidence import PublishedTable, Universe
 from discreet.audit.refinements import PublishedPieces
 from discreet.programme.codelist import Code, Codelist, codelist
@@ -110,6 +110,76 @@ def test_it_is_what_the_strongest_linear_adversary_finds(
     declared = most_exposed([tables], same_noise=False).ratio
     assert declared <= least * (1 + 1e-6), "never less exposed than it is"
     assert declared == pytest.approx(least, rel=1e-6 if whole else 0.05)
+
+
+def lopsided(name: str) -> Codelist:
+    """A with one code below it, B with three, C with none."""
+    rows = [Code(f"{name}{k}", "", "") for k in "ABC"]
+    rows += [Code(f"{name}A.1", f"{name}A", ""), *(Code(f"{name}B.{k}", f"{name}B", "") for k in range(3))]
+    return codelist(name, rows)
+
+
+def declared(tables: Universe) -> PublishedPieces:
+    pieces = PublishedPieces(tables)
+    for table in tables.tables:
+        pieces.declare(table.cube)
+    return pieces
+
+
+def most_information(pieces: PublishedPieces, some: tuple[int, ...], same_noise: bool) -> float:
+    """The largest sum of 1/m over the different sums of a count by some variables, by enumeration."""
+    trees, names, best = list(pieces.trees.values()), list(pieces.trees), 0.0
+    for cell in product(*(range(1, len(trees[k].codes)) for k in some)):
+        target = dict(zip(some, cell, strict=True))
+        sums: dict[frozenset[object], int] = {}
+        for one in pieces.refinements:
+            cuts = dict(one)
+            below = []
+            for k, tree in enumerate(trees):
+                cut, code = cuts.get(names[k], 0), target.get(k, 0)
+                inside, span = np.flatnonzero(tree.cuts[cut]).tolist(), tree.leaves_of[code]
+                under = [a for a in inside if span.start <= tree.leaves_of[a].start < span.stop]
+                below.append([(str(tree.leaves_of[a]) if same_noise else a) for a in under])
+                if not tree.divides(cut)[code]:
+                    break
+            else:
+                cells = frozenset(product(*below))
+                sums[cells] = len(cells)
+        best = max(best, sum(1 / m for m in sums.values()))
+    return best
+
+
+@pytest.mark.parametrize("same_noise", [True, False])
+@pytest.mark.parametrize("crosses", [[["A", "B", "C"]], [["A", "B"], ["B", "C"], ["A", "C"]]])
+def test_the_most_exposed_count_by_several_variables_is_that_of_an_enumeration(
+    same_noise: bool, crosses: list[list[str]]
+) -> None:
+    """Counts by all codes of a variable are left to those without it, which are judged with differences."""
+    pieces = declared(universe([lopsided("A"), lopsided("B"), nested("C", 2, 2)], crosses))
+    sums = RefiningSums.of(pieces, same_noise, lambda _: 1.0)
+    for size in range(2, len(crosses[0]) + 1):
+        for some in combinations(range(3), size):
+            wanted = most_information(pieces, some, same_noise)
+            cells = list(sums.crossed(some, 0.0))
+            found = [information for _, _, information in cells]
+            assert max(found) == pytest.approx(wanted)
+            assert all(code for cell, _, _ in cells for code in cell)
+            assert not list(sums.crossed(some, max(found))), "nothing is more exposed than the most exposed"
+
+
+def test_several_variables_are_one_sum_of_kronecker_products() -> None:
+    tables = universe([uneven(), flat("B", 3), nested("C", 2, 2)], [["A", "B"], ["B", "C"]])
+    design = Design(declared(tables), same_noise=False, variance=lambda one: 1.0 + len(one.levels))
+    for some, codes in (((0, 1), (1, 2)), ((1, 2), (1, 3)), ((0, 1, 2), (4, 1, 6))):
+        sets, weights = design._weights(some)
+        matrix = np.zeros((1, 1))
+        for numbers, weight in zip(sets.tolist(), weights.tolist(), strict=True):
+            part = np.full((1, 1), weight)
+            for k, code, number in zip(some, codes, numbers, strict=True):
+                part = np.kron(part, design._gram(k, code, number))
+            matrix = matrix + part
+        wanted = np.linalg.inv(matrix + 1e-12 * np.trace(matrix) * np.eye(len(matrix)))[0, 0]
+        assert design.several(some, codes) == pytest.approx(wanted)
 
 
 def uneven() -> Codelist:
