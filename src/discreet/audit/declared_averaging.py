@@ -245,7 +245,7 @@ class Design:
         rest = np.delete(self._whole, some, axis=1).prod(axis=1) * self._precision
         sets = self._numbers[:, some]
         _, first, of = np.unique(_numbers(sets), return_index=True, return_inverse=True)
-        return sets[first], np.bincount(of.ravel(), rest)
+        return sets[first], np.bincount(of.ravel(), rest).astype(np.float64)
 
 
 def _first_of_inverse(matrices: Floats) -> Floats:
