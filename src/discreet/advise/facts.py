@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from discreet.advise.forecast import NO_KEY, USUAL
 from discreet.audit.averaging import ExposedCell, average
 from discreet.audit.case import true_counts
 from discreet.audit.cells import OwnedTable, once
-from discreet.audit.declared_averaging import ExposedCount, most_exposed
+from discreet.audit.declared_averaging import ExposedCount, declared_pieces, most_exposed
 from discreet.audit.evidence import Published, Truth, tables_of
 from discreet.audit.least_squares import VARIANCES, least_squares, most_recovered
 from discreet.audit.redundancy import Mode, Regions, UniverseRedundancy, eu_redundancy, programme_redundancy
@@ -31,6 +32,7 @@ from discreet.maths.noise.additive import LawKind
 from discreet.perturb.choose import cell_key_mechanism
 from discreet.perturb.noise import Noise
 from discreet.programme import eu2021
+from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import signatures
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme
@@ -116,11 +118,12 @@ def declared_facts(programme: Programme, mode: Mode, population: int | None) -> 
         for owned in once(universe)
         for crosstab in np.flatnonzero(owned.owned).tolist()
     ]
+    pieces = [declared_pieces(universe) for universe in tables]
     return replace(
         declared,
-        by_participants=most_exposed(tables, same_noise=True),
-        by_cell=most_exposed(tables, same_noise=False),
-        tuples=sum((_parts(owned, crosstab, population) for owned, crosstab in possible), Counter()),
+        by_participants=most_exposed(pieces, same_noise=True),
+        by_cell=most_exposed(pieces, same_noise=False),
+        tuples=_possible_parts(possible, population),
         cells=sum(owned.size(crosstab) for owned, crosstab in possible),
         crosstabs=len(signatures([cube for cube in programme.cubes if not cube.weight])),
     )
@@ -166,22 +169,31 @@ def _attack(
     return attack
 
 
-def _parts(owned: OwnedTable, crosstab: int, population: int | None) -> Counter[tuple[int, int]]:
-    """The tuples of a cross-tabulation along each of its axes, as many as possible; see ``_possible_tuples``.
+def _possible_parts(shown: Iterable[tuple[OwnedTable, int]], population: int | None) -> Groups:
+    """The tuples of cross-tabulations along each of their axes, as many as possible; see ``_possible_tuples``.
 
     A cross-tabulation that several tables show together is divided by the cells that each is the first to show.
     """
     found: Counter[tuple[int, int]] = Counter()
-    for axis, depth in zip(owned.cube.axes, owned.depths[crosstab], strict=True):
-        if depth == 0:
-            continue
-        here = np.flatnonzero(axis.depths == depth)
-        other_cells = owned.size(crosstab) // len(here)
-        children = np.bincount(axis.parents[here])
-        for parts, parents in zip(*np.unique(children[children > 1], return_counts=True), strict=True):
-            tuples = int(parents) * other_cells
-            found[int(parts), int(parts)] += tuples if population is None else min(tuples, population // 2)
+    families = cache(_families)
+    for owned, crosstab in shown:
+        for axis, depth in zip(owned.cube.axes, owned.depths[crosstab], strict=True):
+            if depth == 0:
+                continue
+            codes, sizes = families(axis, depth)
+            other_cells = owned.size(crosstab) // codes
+            for parts, parents in sizes.items():
+                tuples = parents * other_cells
+                found[parts, parts] += tuples if population is None else min(tuples, population // 2)
     return found
+
+
+def _families(axis: Breakdown, depth: int) -> tuple[int, Mapping[int, int]]:
+    """The number of codes at a depth, and how many parents they have by their number of codes there."""
+    parents = axis.parents[axis.depths == depth]
+    children = np.bincount(parents)
+    sizes, times = np.unique(children[children > 1], return_counts=True)
+    return len(parents), dict(zip(sizes.tolist(), times.tolist(), strict=True))
 
 
 def _by_declaration(

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations
+from math import prod
 
 import numpy as np
 
@@ -48,25 +49,34 @@ class ExposedCount:
         return f"{self.name} of {self.counted}"
 
 
+def declared_pieces(universe: Universe) -> PublishedPieces:
+    """What the tables of a universe publish, without their cells."""
+    pieces = PublishedPieces(universe)
+    for table in universe.tables:
+        pieces.declare(table.cube)
+    return pieces
+
+
 def most_exposed(
-    universes: Iterable[Universe], *, same_noise: bool, variance: Callable[[Signature], float] = lambda _: 1.0
+    programme: Iterable[PublishedPieces],
+    *,
+    same_noise: bool,
+    variance: Callable[[Signature], float] = lambda _: 1.0,
 ) -> ExposedCount:
     """The count with the smallest variance among those that the tables of a programme represent.
 
     ``same_noise``: the same participants have the same noise wherever they are counted. ``variance`` of a
     cross-tabulation's cells; where codes end at different depths a sum has the smallest of several.
     """
-    every = (one for universe in universes for one in _exposed(universe, same_noise, variance))
+    every = (one for pieces in programme for one in _exposed(pieces, same_noise, variance))
     return min(every, key=lambda one: float(f"{one.ratio:.9g}"))  # the first of equal ones
 
 
 def _exposed(
-    universe: Universe, same_noise: bool, variance: Callable[[Signature], float]
+    pieces: PublishedPieces, same_noise: bool, variance: Callable[[Signature], float]
 ) -> Iterator[ExposedCount]:
     """The grand total, the most exposed of the counts by each variable, and more exposed ones by several."""
-    pieces = PublishedPieces(universe)
-    for table in universe.tables:
-        pieces.declare(table.cube)
+    universe = pieces.universe
     if not pieces.trees:
         yield ExposedCount(universe.counted, TOTAL, 1, variance(universe.signature(())))
         return
@@ -76,7 +86,7 @@ def _exposed(
     design = Design(pieces, same_noise, variance)
     least = [design.one(k) for k in range(len(names))]
     for k, axis in enumerate(axes):
-        others = sums.others((k,))
+        others = sums.others((k,), np.arange(len(cuts)))
         for codes, first in axis.kinds:
             seen = sums.below_whole.copy()
             seen[:, k] = first[cuts[:, k]]
@@ -139,9 +149,9 @@ class RefiningSums:
             ),
         )
 
-    def others(self, some: tuple[int, ...]) -> Floats:
+    def others(self, some: tuple[int, ...], rows: Integers) -> Floats:
         """Refinement -> the information of its sums, without the 1/m of some variables."""
-        found: Floats = np.delete(self.whole, some, axis=1).prod(axis=1) / self.variances
+        found: Floats = np.delete(self.whole[rows], some, axis=1).prod(axis=1) / self.variances[rows]
         return found
 
     def crossed(self, some: tuple[int, ...], most: float) -> Iterator[tuple[list[int], int, float]]:
@@ -149,12 +159,13 @@ class RefiningSums:
 
         That happens where codes have a single code below them, along several variables.
         """
-        axes, cuts, others = self.axes, self.cuts, self.others(some)
         most *= 1 + ROUNDING  # the same sums add up to the same information in any order
+        axes, dividing = self.axes, np.flatnonzero((self.cuts[:, some] != WHOLE).all(axis=1))
+        cuts, others = self.cuts[dividing], self.others(some, dividing)
         largest = [axes[k].shares[:, WHOLE + 1 :].max(axis=1, initial=0.0)[cuts[:, k]] for k in some]
         if others @ np.prod(largest, axis=0) <= most:
             return
-        rows = _numbers(np.delete(self.below_whole, some, axis=1))
+        rows = _numbers(np.delete(self.below_whole[dividing], some, axis=1))
         for kinds in _possible_kinds(axes, cuts, others, some, largest, most):
             seen = np.stack(
                 [axes[k].parts[kind][1][cuts[:, k]] for k, kind in zip(some, kinds, strict=True)], axis=1
@@ -195,29 +206,37 @@ class Design:
         once = same_noise and all(table.cube.shown is None for table in pieces.universe.tables)
         self.spreads = [Spread(tree, once) for tree in trees]
         place = {name: k for k, name in enumerate(self.names)}
-        self._members = [{0: tree.cuts[WHOLE]} for tree in trees]
-        self._numbers = np.zeros((len(pieces.measured), len(trees)), dtype=np.int64)
-        for row, key in enumerate(pieces.measured):
+        self._sets: list[list[Mask]] = [[tree.cuts[WHOLE]] for tree in trees]  # variable -> sets of codes
+        numbers: list[dict[int, int]] = [{} for _ in trees]  # number of a set -> its place among them
+        self._chosen = np.zeros(
+            (len(trees), len(pieces.measured)), dtype=np.int64
+        )  # (variable, cross-tabulation)
+        for column, key in enumerate(pieces.measured):
             for name, number in key:
-                self._numbers[row, place[name]] = number
-                self._members[place[name]][number] = pieces.members[number]
+                k = place[name]
+                if number not in numbers[k]:
+                    numbers[k][number] = len(self._sets[k])
+                    self._sets[k].append(pieces.members[number])
+                self._chosen[k, column] = numbers[k][number]
         self._squares = [
-            {number: spread.squares(members) for number, members in every.items()}
-            for spread, every in zip(self.spreads, self._members, strict=True)
+            [spread.squares(members) for members in every]
+            for spread, every in zip(self.spreads, self._sets, strict=True)
         ]
         self._precision = np.array(
             [1 / variance(pieces.universe.signature(levels)) for levels in pieces.measured.values()]
         )
-        self._whole = np.array(
-            [[self._squares[k][int(number)][WHOLE] for k, number in enumerate(row)] for row in self._numbers]
-        ).reshape(self._numbers.shape)
-        self.cross_tabulations = len(self._numbers)
+        self._whole = [
+            np.array([squares[WHOLE] for squares in every])[chosen]
+            for every, chosen in zip(self._squares, self._chosen, strict=True)
+        ]
+        self.cross_tabulations = len(pieces.measured)
         self._gram = cache(self._make_gram)
 
     def one(self, k: int) -> Floats:
         """Code of a variable -> a variance that no linear unbiased estimate of its count is below."""
-        every = zip(*(one.tolist() for one in self._weights((k,))), strict=True)
-        sets = [(self._squares[k][n], self._members[k][n], weight) for (n,), weight in every]
+        (chosen,), weights = self._weights((k,))
+        every = zip(chosen.tolist(), weights.tolist(), strict=True)
+        sets = [(self._squares[k][n], self._sets[k][n], weight) for n, weight in every]
         return self.spreads[k].variances(sets)
 
     def several(self, some: tuple[int, ...], codes: Sequence[int]) -> float:
@@ -230,22 +249,26 @@ class Design:
             return np.inf
         sets, weights = self._weights(some)
         products = weights[:, None, None]  # of the sets' matrices, Kronecker products over the variables
-        for at, (k, code) in enumerate(zip(some, codes, strict=True)):
-            numbers, of = np.unique(sets[:, at], return_inverse=True)
-            grams = np.stack([self._gram(k, code, number) for number in numbers.tolist()])[of]
+        for k, code, chosen in zip(some, codes, sets, strict=True):
+            grams = np.stack([self._gram(k, code, n) for n in range(len(self._sets[k]))])[chosen]
             size = products.shape[1] * grams.shape[1]
-            products = np.einsum("sij,skl->sikjl", products, grams).reshape(len(sets), size, size)
+            products = np.einsum("sij,skl->sikjl", products, grams).reshape(len(weights), size, size)
         return float(_first_of_inverse(products.sum(axis=0)[None])[0])
 
     def _make_gram(self, k: int, code: int, number: int) -> Floats:
-        return self.spreads[k].gram(code, self._squares[k][number], self._members[k][number])
+        return self.spreads[k].gram(code, self._squares[k][number], self._sets[k][number])
 
-    def _weights(self, some: tuple[int, ...]) -> tuple[Integers, Floats]:
-        """The sets of codes of some variables, and the sum of what the others leave of each."""
-        rest = np.delete(self._whole, some, axis=1).prod(axis=1) * self._precision
-        sets = self._numbers[:, some]
-        _, first, of = np.unique(_numbers(sets), return_index=True, return_inverse=True)
-        return sets[first], np.bincount(of.ravel(), rest).astype(np.float64)
+    def _weights(self, some: tuple[int, ...]) -> tuple[tuple[Integers, ...], Floats]:
+        """The sets of codes of some variables that are crossed, and the sum of what the others leave of each."""
+        rest = self._precision.copy()
+        for k, whole in enumerate(self._whole):
+            if k not in some:
+                rest *= whole
+        sizes = tuple(len(self._sets[k]) for k in some)
+        numbers = np.ravel_multi_index(tuple(self._chosen[k] for k in some), sizes)
+        sums, times = (np.bincount(numbers, of, minlength=prod(sizes)) for of in (rest, None))
+        crossed = np.flatnonzero(times)
+        return np.unravel_index(crossed, sizes), sums[crossed].astype(np.float64)
 
 
 def _first_of_inverse(matrices: Floats) -> Floats:

@@ -387,18 +387,18 @@ def side(cells: Integers, values: Integers, grid: CubeGrid) -> Side:
     return Side(cells, values, crosstab, grid.own(cells, crosstab), wider)
 
 
-def parts_along(table: Side, grid: CubeGrid, axis: int) -> tuple[Integers, Places, NDArray[np.bool_]]:
-    """How many parts a cell has along an axis, listed or not, their cross-tabulation, whether they count here."""
+def parts_elsewhere(table: Side, grid: CubeGrid, axis: int) -> NDArray[np.bool_]:
+    """Which cells have parts along an axis that earlier tables show."""
     parents, stride = grid.parents[axis], grid.strides[axis]
     first = np.arange(len(parents))
     first[parents[:0:-1]] = np.arange(
         len(parents) - 1, 0, -1
     )  # a part, where there are any: all are published equally
     along = nodes_along(table.cells, stride, len(parents))
-    number = np.bincount(parents[1:], minlength=len(parents))[along]
-    crosstab = table.crosstab + np.int32(grid.radices[axis]) * (number > 0)
+    crosstab = table.crosstab + np.int32(grid.radices[axis]) * (first[along] != along)
     own = grid.own(table.cells + (first[along] - along) * stride, crosstab)
-    return number, crosstab, own
+    found: NDArray[np.bool_] = grid.owned[crosstab] & ~own
+    return found
 
 
 def small_counts(table: Side, grid: CubeGrid, below: int) -> Tallies:
