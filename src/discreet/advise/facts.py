@@ -24,9 +24,8 @@ from discreet.audit.evidence import Published, Truth, tables_of
 from discreet.audit.least_squares import VARIANCES, least_squares, most_recovered
 from discreet.audit.redundancy import Mode, Regions, UniverseRedundancy, eu_redundancy, programme_redundancy
 from discreet.io.progress import Progress
-from discreet.maths.attacks.disclosure import side
 from discreet.maths.attacks.redundancy import Exposure, Redundancy, cells
-from discreet.maths.attacks.tuples import Groups
+from discreet.maths.attacks.tuples import Groups, occupied_tuples
 from discreet.maths.feasible import three_tuples
 from discreet.maths.noise.additive import LawKind
 from discreet.perturb.choose import cell_key_mechanism
@@ -285,47 +284,21 @@ class _Counted:
     def add(self, owned: OwnedTable) -> None:
         """Add the cross-tabulations of a table that no earlier table has."""
         listed, values = owned.table.load()
-        found = side(listed, values[:, None], owned.grid)
-        new = owned.owned[found.crosstab]
-        self.cells += int(new.sum())
-        for k, axis in enumerate(owned.cube.axes):
-            self._tuples(
-                owned,
-                k,
-                found.cells,
-                found.wider[k],
-                new,
-                np.bincount(axis.parents[1:], minlength=len(axis)),
-            )
+        crosstab = owned.grid.crosstabs(listed)
+        new = owned.owned[crosstab]
+        self.cells += int(np.count_nonzero(new))
+        for stride, axis in zip(owned.cube.strides, owned.cube.axes, strict=True):
+            self.tuples.update(occupied_tuples(listed, stride, axis.parents, new))
         if owned.universe.unit == PERSONS and not owned.universe.base and not owned.universe.count:
             self.persons = max(self.persons, int(values[0]) if len(values) and listed[0] == 0 else 0)
-        for crosstab in np.flatnonzero(owned.owned).tolist():
-            levels = owned.levels(crosstab)
+        for number in owned.new:
+            levels = owned.levels(number)
             if len(levels) == 1 and levels[0][0] == self.place and owned.universe.unit == PERSONS:
-                self._areas(values[found.crosstab == crosstab])
+                self._areas(values[crosstab == number])
 
     def _areas(self, totals: NDArray[np.int64]) -> None:
         if self.area_totals is None or len(totals) > len(self.area_totals):
             self.area_totals = totals
-
-    def _tuples(
-        self,
-        owned: OwnedTable,
-        k: int,
-        listed: NDArray[np.int64],
-        wider: NDArray[np.int32],
-        new: NDArray[np.bool_],
-        children: NDArray[np.int64],
-    ) -> None:
-        """Count the parents by their numbers of parts and of non-empty parts along an axis."""
-        inside = wider[new & (wider >= 0)]
-        occupied_parts = np.bincount(inside, minlength=len(listed))
-        parents = np.flatnonzero(occupied_parts > 1)
-        along = owned.cube.nodes(listed[parents], k)
-        pairs = np.stack([children[along], occupied_parts[parents]])
-        kinds, numbers = np.unique(pairs, axis=1, return_counts=True)
-        for (parts, positive), number in zip(kinds.T.tolist(), numbers.tolist(), strict=True):
-            self.tuples[parts, positive] += number
 
 
 def seeded_secret(seed: int, purpose: str) -> bytes:
