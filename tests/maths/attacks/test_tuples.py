@@ -101,7 +101,7 @@ def test_chances_of_small_pairs_end_in_those_of_large_ones() -> None:
     assert small_pairs(law, 9) is None
 
 
-TREE = np.array(
+PARENTS = np.array(
     [-1, 0, 1, 1, 0, 4, 4, 4, 4], dtype=np.int32
 )  # a total of A (two codes below it) and B (four)
 
@@ -118,8 +118,9 @@ def test_occupied_tuples_are_those_of_an_enumeration(
     wanted: Counter[tuple[int, int]] = Counter()
     for total in listed:
         node = total // stride % 9
-        below = [total + (child - node) * stride for child in np.flatnonzero(TREE == node).tolist()]
+        children = [child for child, parent in enumerate(PARENTS.tolist()) if parent == node]
+        below = [total + (child - node) * stride for child in children]
         occupied = sum(part in listed and part not in left_out for part in below)
         if occupied > 1:
             wanted[len(below), occupied] += 1
-    assert occupied_tuples(cells, stride, TREE, counted) == wanted
+    assert occupied_tuples(cells, stride, PARENTS, counted) == wanted
