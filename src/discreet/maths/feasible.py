@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
+from discreet.lazy import lazily
 from discreet.maths.attacks.averaging import contour, success
 from discreet.maths.attacks.bounds import (
     SEXES,
@@ -29,6 +30,11 @@ from discreet.maths.attacks.bounds import (
 from discreet.maths.attacks.tuples import MOST_PARTS, Expected, Groups, expected
 from discreet.maths.noise.law import Floats, Pmf
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+
+if TYPE_CHECKING:
+    from scipy import optimize
+else:
+    optimize = lazily("scipy.optimize")
 
 Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
@@ -270,7 +276,9 @@ class OneParameter:
             return LARGEST_PARAMETER
         by_logarithm = partial(_at_exponent, falling)
         return math.exp(
-            brentq(by_logarithm, math.log(SMALLEST_PARAMETER), math.log(LARGEST_PARAMETER), xtol=1e-12)
+            optimize.brentq(
+                by_logarithm, math.log(SMALLEST_PARAMETER), math.log(LARGEST_PARAMETER), xtol=1e-12
+            )
         )
 
 
