@@ -20,16 +20,19 @@ from discreet.audit.averaging import ExposedCell, average
 from discreet.audit.case import true_counts
 from discreet.audit.cells import OwnedTable, once
 from discreet.audit.declared_averaging import ExposedCount, declared_pieces, most_exposed
-from discreet.audit.evidence import Published, Truth, tables_of
-from discreet.audit.least_squares import VARIANCES, least_squares, most_recovered
+from discreet.audit.evidence import Published, Truth, Universe, tables_of
+from discreet.audit.least_squares import VARIANCES, least_squares, most_recovered, rank
 from discreet.audit.redundancy import Mode, Regions, UniverseRedundancy, eu_redundancy, programme_redundancy
+from discreet.audit.subpopulation import MOST_CELLS, Subpopulations
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Exposure, Redundancy, cells
 from discreet.maths.attacks.tuples import Groups, occupied_tuples
 from discreet.maths.feasible import three_tuples
 from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.choose import cell_key_mechanism
-from discreet.perturb.noise import Noise
+from discreet.perturb.noise import Noise, cell_key_noise
 from discreet.programme import eu2021
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import signatures
@@ -56,6 +59,17 @@ class RiskiestStatistic:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Attacked:
+    """The counts that averaging or least squares recovers best, the most exposed first."""
+
+    exposed: tuple[ExposedCell, ...]
+    left_out: tuple[str, ...] = ()  # populations that are too large for least squares: only averaged
+
+
+Attack = Callable[[PTableParameters], Attacked]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Facts:
     """The facts that the constraints need."""
 
@@ -74,9 +88,8 @@ class Facts:
     place: str
     population: int | None
     area_totals: NDArray[np.int64] | None = field(default=None)  # true ones: confidential
-    attack: Callable[[Noise], tuple[ExposedCell, ...]] | None = (
-        None  # the counts of the true tables that averaging or least squares recovers best under a noise; needs data
-    )
+    attack: Attack | None = None  # on all true tables; needs data
+    attack_on_parts: Attack | None = None  # the same on some of them, where all are many
 
     def exposed(self, kind: LawKind) -> ExposedCount:
         """The count that averaging recovers best under a kind of noise, as if all cells were occupied."""
@@ -137,11 +150,13 @@ def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Prog
     run = Run(programme=unswapped, secret=NO_KEY, mechanism=counting, threads=threads, progress=progress)
     truth = true_counts(run, cubes)
     found = _Counted(declared.place)
-    for tables in tables_of(programme, truth):
-        for owned in once(tables):
-            if owned.owned.any():
-                found.add(owned)
+    universes = tuple(tables_of(programme, truth))
+    tables = [once(universe) for universe in universes]
+    for owned in (one for each in tables for one in each):
+        if owned.owned.any():
+            found.add(owned)
     totals = found.area_totals
+    parts = _attack_on_parts(tables, truth) if found.cells > MOST_CELLS else None
     return replace(
         declared,
         known_from="data",
@@ -150,22 +165,41 @@ def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Prog
         areas=declared.areas if totals is None else len(totals),
         population=found.persons or None,
         area_totals=totals,
-        attack=_attack(programme, truth, progress),
+        attack=_attack(programme.name, universes, truth, parts, progress),
+        attack_on_parts=parts,
     )
 
 
 def _attack(
-    programme: Programme, truth: Truth, progress: Progress
-) -> Callable[[Noise], tuple[ExposedCell, ...]]:
+    name: str, universes: tuple[Universe, ...], truth: Truth, parts: Attack | None, progress: Progress
+) -> Attack:
     """The attack that judges a release, on tables whose noise is not yet drawn."""
-    universes = tuple(tables_of(programme, truth))
 
-    def attack(noise: Noise) -> tuple[ExposedCell, ...]:
-        seen = Published(programme.name, universes, noise)
+    def attack(parameters: PTableParameters) -> Attacked:
+        seen = Published(name, universes, _noise(parameters))
         averages = average(seen, progress, truth=truth)
-        return most_recovered(averages, least_squares(seen, progress, VARIANCES, truth))
+        fits = least_squares(seen, progress, VARIANCES, truth)
+        found = (*most_recovered(averages, fits), *(parts(parameters).exposed if parts else ()))
+        return Attacked(tuple(sorted(found, key=rank, reverse=True)), fits.left_out)
 
-    return attack
+    return cache(attack)
+
+
+def _attack_on_parts(tables: Iterable[Sequence[OwnedTable]], truth: Truth) -> Attack:
+    """Least squares on the tables of some of the records: counts are at least so exposed."""
+    every = [Subpopulations(owned, truth) for owned in tables]
+
+    def attack(parameters: PTableParameters) -> Attacked:
+        noise = _noise(parameters)
+        found = [one for some in every for one in some.exposed(noise)]
+        return Attacked(tuple(sorted(found, key=rank, reverse=True)))
+
+    return cache(attack)
+
+
+def _noise(parameters: PTableParameters) -> Noise:
+    table = solve(parameters)
+    return cell_key_noise(PTableLaw(table), variance=table.variance(table.last_row), bound=table.reach)
 
 
 def _possible_parts(shown: Iterable[tuple[OwnedTable, int]], population: int | None) -> Groups:

@@ -44,6 +44,9 @@ class ExposedCount:
     name: str
     t: int  # representations
     ratio: float  # the variance of their best combination; in units of one cell's where no variance is given
+    at_least: bool = (
+        False  # only part of the tables was attacked: this count or another is at least so exposed
+    )
 
     def __str__(self) -> str:
         return f"{self.name} of {self.counted}"
