@@ -173,9 +173,9 @@ def test_every_cube_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     opened: list[str] = []
     read = pq.ParquetFile
 
-    def counted(place: Path, *options: object) -> pq.ParquetFile:
+    def counted(place: Path, **options: object) -> pq.ParquetFile:
         opened.append(Path(place).name)
-        return read(place, *options)
+        return read(place, **options)
 
     monkeypatch.setattr(pq, "ParquetFile", counted)
     assert verify(tmp_path / "r").passed

@@ -38,7 +38,7 @@ def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
     places = run.places()
     if places is None:
         return Truth(original, original, records)
-    return Truth(original, *_counted(run, cubes, places))
+    return Truth(original, *_counted(run, cubes, places), records)
 
 
 def _counted(
@@ -77,7 +77,7 @@ def stored_truth(programme: Programme, folder: Path) -> Truth:
     original, records = _read_stored(programme, folder, _ORIGINAL)
     if programme.swap is None:
         return Truth(original, original, records)
-    return Truth(original, *_read_stored(programme, folder, _COUNTED))
+    return Truth(original, *_read_stored(programme, folder, _COUNTED), records)
 
 
 def _read_stored(
@@ -219,9 +219,7 @@ EXACT = cell_key_noise(variance=0.0, bound=0)  # no change at all
 COMPARED_EPSILON = Fraction(1)  # of all compared tables, for releases without a guarantee
 
 
-def variants(
-    case: Case, place: str, progress: Progress, left_out: dict[str, str]
-) -> Iterator[tuple[str, Published]]:
+def variants(case: Case, place: str, left_out: dict[str, str]) -> Iterator[tuple[str, Published]]:
     """The tables about places, by protection; those that equal the release itself are left out.
 
     A protection that is not available for these tables is added to ``left_out`` with the reason.
@@ -230,11 +228,11 @@ def variants(
     yield "none", _exact(case, cubes, case.truth.original)
     if case.truth.is_swapped:
         yield "swapping only", _exact(case, cubes, case.truth.counted)
-        yield "noise only", _noisy(case, cubes, case.mechanism, progress)
+        yield "noise only", _noisy(case, cubes, case.mechanism)
     name = f"epsilon {COMPARED_EPSILON} for these tables"
     try:
         private = _private(case, cubes)
-        noisy = _noisy(case, cubes, private, progress) if private else None
+        noisy = _noisy(case, cubes, private) if private else None
     except (Mistakes, BrokenRelease) as impossible:
         left_out[name] = str(impossible)
     else:
@@ -260,10 +258,15 @@ def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
     return mechanism(programme, case.run.secret, derive(case.run.secret, "compared-protection"))
 
 
-def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism, progress: Progress) -> Published:
-    """Count the records without swapping and perturb the counts."""
-    made = tabulate(replace(case.run, mechanism=chosen, progress=progress), cubes, chosen.perturb).made
-    return as_published(case, {name: _shown(table) for name, table in made.items()}, chosen.noise())
+def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism) -> Published:
+    """Perturb the counts before swapping."""
+    truth, made = case.truth, {}
+    for cube in cubes:
+        cells, _ = truth.original[cube.id]
+        made[cube.id] = _shown(
+            chosen.perturb(ConfidentialTable(cube, truth.original_records[cube.id], cells))
+        )
+    return as_published(case, made, chosen.noise())
 
 
 def _shown(protected: ProtectedTable) -> PublishedTable:
