@@ -13,7 +13,7 @@ import pytest
 from discreet.audit import case as cases
 from discreet.audit import evidence
 from discreet.audit.attack import Outsider, attack
-from discreet.audit.case import Case, open_case, variants
+from discreet.audit.case import Case, counts_the_same, open_case, variants
 from discreet.audit.evidence import published, read_once
 from discreet.io.progress import Quiet
 from discreet.pipeline.audit import audit
@@ -134,3 +134,41 @@ def test_noise_on_counts_before_swapping_needs_no_second_count(release: Path) ->
             cells, values = table.load()
             assert np.array_equal(cells, again[table.id].cells)
             assert np.array_equal(values, again[table.id].values)
+
+
+@pytest.fixture(scope="module")
+def stronger(release: Path) -> Path:
+    """The same tables with more noise."""
+    path = release.parent / "stronger.toml"
+    path.write_text((release.parent / "programme.toml").read_text().replace("V = 2.0", "V = 3.0"))
+    out = release.parent / "release-stronger"
+    protect(load_programme(path), SECRET, out, release.parent / "stronger.json", clock=lambda: NOON)
+    return out
+
+
+def test_releases_of_the_same_records_share_one_count(release: Path, stronger: Path) -> None:
+    first = case_of(release)
+    programme = load_programme(release.parent / "stronger.toml")
+    shared = open_case(programme, SECRET, open_release(stronger), others=[first])
+    assert shared.truth is first.truth
+    alone = open_case(programme, SECRET, open_release(stronger))
+    assert alone.truth is not first.truth
+    for one, other in zip(shared.truth.sides, alone.truth.sides, strict=True):
+        for name, tables in one.items():
+            for found, counted in zip(tables, other[name], strict=True):
+                assert np.array_equal(found, counted)
+    for cube, records in shared.truth.records.items():
+        assert np.array_equal(records, alone.truth.records[cube])
+        assert np.array_equal(shared.truth.original_records[cube], alone.truth.original_records[cube])
+
+
+def test_other_tables_or_swaps_are_counted_again(release: Path) -> None:
+    case = case_of(release)
+    run = case.run
+    for changed in (
+        replace(run.programme, cubes=run.programme.cubes[:1]),
+        replace(run.programme, swap=None),
+    ):
+        assert not counts_the_same(replace(run, programme=changed), run)
+    assert not counts_the_same(replace(run, secret=bytes(32)), run)
+    assert counts_the_same(replace(run, programme=replace(run.programme, name="other")), run)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -25,8 +26,9 @@ from discreet.population.encode import Codes
 from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, Claim, PrivateNoise
 from discreet.programme.programme import Programme
+from discreet.programme.sources import FileSource
 from discreet.release.reader import Release
-from discreet.run.identity import Identity, begin_again
+from discreet.run.identity import Identity, begin_again, file_states
 from discreet.run.run import Engine, Places, Run
 from discreet.run.tabulating import tabulate
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
@@ -132,11 +134,42 @@ class Case:
 
 
 def open_case(
-    programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
+    programme: Programme,
+    secret: bytes,
+    release: Release,
+    threads: int = 1,
+    progress: Progress | None = None,
+    others: Iterable[Case] = (),
 ) -> Case:
-    """Bring a release and its confidential side together; anything of another release is rejected."""
+    """Bring a release and its confidential side together; anything of another release is rejected.
+
+    The true counts of ``others`` are those of this release where the same records were counted for the same tables.
+    """
     run = recognise(programme, secret, release, threads, progress)
-    return make_case(run, release)
+    known = (other.truth for other in others if counts_the_same(run, other.run))
+    return make_case(run, release, next(known, None))
+
+
+def counts_the_same(run: Run, other: Run) -> bool:
+    """Whether two runs count the same files of records into the same tables, whatever noise they add."""
+    files = file_states(run.programme)
+    return (
+        bool(files)
+        and files == file_states(other.programme)
+        and run.secret == other.secret
+        and _counted_by(run.programme) == _counted_by(other.programme)
+    )
+
+
+def _counted_by(programme: Programme) -> dict[str, Any]:
+    """Everything declared that true counts depend on, and more; records that are not in files have no state."""
+    units = programme.population.units.values() if programme.population else ()
+    declared = {name: what for name, what in programme.canonical().items() if name not in _NOT_COUNTED}
+    apart = [unit.source for unit in units if not isinstance(unit.source, FileSource)]
+    return {**declared, "split": programme.release.split, "apart": list(map(id, apart))}
+
+
+_NOT_COUNTED = {"noise", "release", "labels"}
 
 
 def recognise(
