@@ -28,6 +28,7 @@ SUBJECTS = (
     "reconstruction",
     "differencing",
     "least_squares",
+    "judging",
     "tree",
     "sixway",
     "ons",

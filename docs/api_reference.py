@@ -92,7 +92,9 @@ def parameter(one: inspect.Parameter) -> str:
 def signature(name: str, value: Any) -> str:
     """How it is called, one parameter per line where there are several."""
     if isinstance(value, EnumType):  # the general one differs between versions of Python
-        return f"{name}({' | '.join(repr(member.value) for member in value)})"
+        members: list[Enum] = list(value)
+        values = " | ".join(f'"{member.value}"' for member in members)
+        return f"{name}({values})"
     try:
         found = inspect.signature(value.__func__ if isinstance(value, classmethod | staticmethod) else value)
     except ValueError:

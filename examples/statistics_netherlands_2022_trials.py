@@ -19,7 +19,6 @@ from discreet.audit.differencing_areas import Crossing, difference_areas
 from discreet.audit.disclosure import DisclosureRule, judge
 from discreet.audit.evidence import Published, Truth
 from discreet.audit.utility import utility
-from discreet.io.progress import Quiet
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.noise.publishing import PublishedLaw
@@ -79,7 +78,7 @@ def combined(census: Path, V: float) -> Combined:
     release = census.parent / f"release-{V:g}"
     protect(programme, SECRET, release, release.with_suffix(".json"), clock=lambda: NOON)
     case = open_case(programme, SECRET, open_release(release))
-    ways = {**dict(variants(case, "GEO", Quiet(), {})), "both": case.published}
+    ways = {**dict(variants(case, "GEO", {})), "both": case.published}
     judged = {
         name: Result(*_judged(ways[name], case.truth))
         for name in ("none", "swapping only", "noise only", "both")

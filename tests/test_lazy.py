@@ -57,6 +57,18 @@ def test_the_library_protects_without_statistics() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_judging_starts_without_statistics_and_charts() -> None:
+    """SciPy and Altair cost as much as all other imports of these commands, and are used by some measures only."""
+    program = (
+        "import sys\n"
+        "import discreet.cli.advise, discreet.cli.attack, discreet.cli.audit, discreet.cli.utility\n"
+        "slow = {'numba', 'scipy', 'altair', 'vl_convert', 'duckdb'} & set(sys.modules)\n"
+        "assert not slow, slow"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("size", [16, reproducible.FEW_AT_FIRST])
 def test_a_few_numbers_have_the_bits_of_the_kernels(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reproducible, "FEW", size)

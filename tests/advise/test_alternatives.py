@@ -8,7 +8,7 @@ import pytest
 
 from discreet.advise.advise import Task, advise, task_of
 from discreet.advise.alternatives import Choice, alternatives
-from discreet.advise.facts import Facts, counted_facts
+from discreet.advise.facts import Attacked, Facts, counted_facts
 from discreet.advise.reasons import alternatives_text, conflicts, document, margin_text, meanings, reasons
 from discreet.audit.averaging import ExposedCell
 from discreet.audit.redundancy import Mode
@@ -17,7 +17,7 @@ from discreet.io.serialize import to_json
 from discreet.maths.attacks.averaging import success
 from discreet.maths.feasible import Constraint, RiskLimits
 from discreet.maths.noise.additive import LawKind
-from discreet.perturb.noise import Noise
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.programme.programme import Programme, load_programme
 from discreet.report.advice import region_chart
 from tests.cli import town
@@ -94,9 +94,10 @@ def test_what_keeps_the_limits_only_at_their_edge_is_named(facts: Facts) -> None
 def test_plane_and_alternatives_are_judged_by_the_count_that_judged_the_edge(facts: Facts) -> None:
     """An attack that succeeds in 65 of 100 cases under any noise keeps the limit of 68, and no margin of a tenth."""
 
-    def attack(noise: Noise) -> tuple[ExposedCell, ...]:
-        found = max(0.65, success(noise.variance or 1.0, 0.1))
-        return (ExposedCell("persons", {"SEX": "1"}, 10, 10, 0.1, found),)
+    def attack(parameters: PTableParameters) -> Attacked:
+        table = solve(parameters)
+        found = max(0.65, success(table.variance(table.last_row), 0.1))
+        return Attacked((ExposedCell("persons", {"SEX": "1"}, 10, 10, 0.1, found),))
 
     found = advise(replace(facts, attack=attack), Task(limits=LIMITS, margin=0.1))
     assert found.proposal is None

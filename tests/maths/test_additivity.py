@@ -1,7 +1,7 @@
 import numpy as np
 
 from discreet.maths.cells.alignment import wider_cells
-from discreet.maths.utility import CellNoise, Gaps, gaps
+from discreet.maths.utility import CellNoise, Gaps, PartsAlong, gaps
 
 PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)  # a total of A (with A1 and A2) and B
 CHILDREN = np.array([2, 2, 0, 0, 0])
@@ -12,18 +12,17 @@ def found_of(
     published: list[int], true: list[int], owned: list[bool], same_noise: bool = False, listed: int = 5
 ) -> Gaps:
     cells = np.arange(listed)
-    noise = CellNoise(np.tile([0.5, 2.0], (listed, 1)), np.tile([0.25, 1.0], (3, 1)), same_noise)
-    wider = wider_cells(cells, 1, PARENTS)
-    parts = CROSSTAB[cells] + (CHILDREN[cells] > 0)
-    return gaps(
-        np.array(published),
-        np.array(true),
-        noise,
-        wider,
-        CHILDREN[cells],
-        parts,
-        np.array(owned)[parts],
+    kinds = np.zeros(listed, dtype=np.int32)
+    noise = CellNoise(np.array([[0.5, 2.0]]), kinds, np.tile([0.25, 1.0], (3, 1)), same_noise)
+    along = PartsAlong(
+        stride=1,
+        children=CHILDREN,
+        wider=wider_cells(cells, 1, PARENTS),
+        deeper=1,
+        totals=np.ones(3, dtype=bool),
+        own=np.array(owned),
     )
+    return gaps(cells, np.array(published), np.array(true), noise, CROSSTAB[cells], along)
 
 
 def test_totals_are_compared_with_their_parts() -> None:

@@ -24,6 +24,7 @@ from discreet.maths.feasible import (
     one_stays,
     plane,
     reveal,
+    revealed_by,
     three_tuples,
 )
 from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discrete_laplace
@@ -192,3 +193,21 @@ def test_a_budget_is_divided_and_uneven_shares_narrow_the_line() -> None:
     assert even.most is not None
     assert uneven.most is not None
     assert uneven.most.value == pytest.approx(even.most.value / 3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.floats(0.05, 30.0), min_size=1, max_size=3),
+    st.integers(1, 12),
+    st.dictionaries(
+        st.tuples(st.integers(1, 90), st.integers(0, 90)).map(lambda pair: (pair[0], min(pair))),
+        st.integers(1, 10**7),
+        max_size=5,
+    ),
+)
+def test_what_tuples_reveal_of_all_laws_at_once_is_what_they_reveal_of_each(
+    variances: list[float], bound: int, tuples: dict[tuple[int, int], int]
+) -> None:
+    laws = [maximum_entropy(variance, bound) for variance in variances]
+    wanted = [reveal(law, tuples).probability for law in laws]
+    assert revealed_by(laws, tuples) == pytest.approx(wanted, rel=1e-9, abs=1e-300)

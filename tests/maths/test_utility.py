@@ -17,11 +17,11 @@ from discreet.maths.noise.publishing import Negatives, PublishedLaw, Publishing
 from discreet.maths.utility import (
     ABSOLUTE_BINS,
     STORED,
+    DistinctCounts,
     ExpectedLosses,
     Measure,
     absolute_quantile,
     class_names,
-    distinct_counts,
     errors,
     expected_error,
     expected_errors,
@@ -117,7 +117,7 @@ def test_expected_sums_add_up_cells_and_leave_other_cross_tabulations_out() -> N
     law = ExpectedLosses(PublishedLaw(PTABLE, keeps_zeros=True))
     true = np.array([1, 1, 7, 0, 12])
     crosstab = np.array([0, 0, 0, 0, 1], dtype=np.int32)
-    sums = expected_errors(true, crosstab, np.array([10, 0]), EDGES, law)
+    sums = expected_errors(DistinctCounts.of(true), crosstab, np.array([10, 0]), EDGES, law)
     one, seven, none = law.at(np.array([1, 7, 0]))
     assert sums[0, 1] == pytest.approx(2 * one)
     assert sums[0, 2] == pytest.approx(seven)
@@ -176,11 +176,13 @@ def test_the_expected_errors_of_a_cell_by_hand() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 5) | st.integers(0, 2**40), max_size=30))
+@given(
+    st.lists(st.integers(-2, 5) | st.integers(0, 2**40) | st.integers(STORED - 1, STORED + 1), max_size=30)
+)
 def test_distinct_counts_are_those_of_a_sort(counts: list[int]) -> None:
-    distinct, place = distinct_counts(np.array(counts, dtype=np.int64))
-    assert distinct.tolist() == sorted(set(counts))
-    assert distinct[place].tolist() == counts
+    found = DistinctCounts.of(np.array(counts, dtype=np.int64))
+    assert found.counts.tolist() == sorted(set(counts))
+    assert found.counts[found.place].tolist() == counts
 
 
 def test_stored_expectations_are_those_worked_out_anew() -> None:

@@ -169,6 +169,43 @@ def test_a_forged_cube_is_found(forged: Callable[[pa.Table], bytes], message: st
     assert message in problem
 
 
+def test_impossible_values_are_found_beside_a_cube_that_cannot_be_read(tmp_path: Path) -> None:
+    """Of the population of an unreadable cube, and of all where an axis is wrong: each mistake at once."""
+    publish(tmp_path / "r")
+    other = read_manifest(tmp_path / "r").cubes[1]
+    place = f"parquet/{other.id}.parquet"
+    values = rows_of(tmp_path / "r" / place)
+    column = values.column_names.index("value")
+    changed = values.set_column(column, "value", pa.array([2**60] * len(values), pa.int64()))
+    forge(tmp_path / "r", place, as_parquet(changed))
+    found = f"cube {other.id}: {len(values)} values that its noise cannot give, for example {2**60}"
+    assert verify(tmp_path / "r").problems == (found,)
+    forge(tmp_path / "r", "parquet/1.1.parquet", b"nonsense")
+    assert verify(tmp_path / "r").problems == (found,), (
+        "what cannot be read is reported when this is corrected"
+    )
+    content = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    content["cubes"][0]["axes"][0]["codes"] += 1
+    reseal(tmp_path / "r", {"cubes": content["cubes"]})
+    first, second = verify(tmp_path / "r").problems
+    assert "the manifest states" in first
+    assert second == found
+
+
+def test_every_cube_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(tmp_path / "r")
+    opened: list[str] = []
+    read = pq.ParquetFile
+
+    def counted(place: Path, **options: object) -> pq.ParquetFile:
+        opened.append(Path(place).name)
+        return read(place, **options)
+
+    monkeypatch.setattr(pq, "ParquetFile", counted)
+    assert verify(tmp_path / "r").passed
+    assert sorted(opened) == sorted(place.name for place in (tmp_path / "r" / "parquet").iterdir())
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"code,parent,label\n", b"a,b\n1,2\n", b"\xff", b"code,parent,label\n_T,,\n_T,,\n"]
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.advise.facts import PERSONS, Facts
+from discreet.advise.facts import PERSONS, Attack, Facts
 from discreet.advise.forecast import DELTA, USUAL, rho_for
 from discreet.advise.swap import SwapAdvice
 from discreet.audit.attack import NotPossible
@@ -42,7 +42,6 @@ from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import ExpectedLosses
 from discreet.perturb.budget import law_of, noise_parameters
-from discreet.perturb.noise import cell_key_noise
 from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, PrivateNoise
 from discreet.programme.programme import Programme, attributes_of
 
@@ -128,6 +127,13 @@ class Advice:
     failures: tuple[str, ...] = ()  # why a proposal was rejected
     edge: Proposal | None = None  # what keeps the limits without the margin, where nothing keeps them with it
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The populations whose counts only averaging judged: least squares over all their tables is too large."""
+        if self.facts.attack is None or self.task.kind is not LawKind.CELL_KEY or self.exposed.at_least:
+            return ()
+        return self.facts.attack(USUAL).left_out
+
     @cached_property
     def least_variance(self) -> float:
         """The smallest V at which averaging stays within its limit."""
@@ -135,8 +141,12 @@ class Advice:
 
     @cached_property
     def relaxed(self) -> dict[Constraint, tuple[float, int]]:
-        """The parameters that would be feasible without one constraint."""
-        options = {name: self.plane.without(name) for name in self.plane.holds}
+        """The parameters that would be feasible without one constraint.
+
+        Where the exposure is only known to be at least so much, they are known without the limit of averaging only.
+        """
+        names = [Constraint.AVERAGING] if self.exposed.at_least else list(self.plane.holds)
+        options = {name: self.plane.without(name) for name in names}
         return {name: found for name, found in options.items() if found is not None}
 
 
@@ -149,7 +159,8 @@ def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
     if proposal is None and task.margin:
         at_edge, found = _proposed(facts, replace(task, margin=0.0))
         edge = None if isinstance(found, str) else found
-        if edge is not None:  # plane and alternatives are judged by the count that judged it
+        # plane and alternatives are judged by the count that judged it; no count is more exposed than one of all tables
+        if edge is not None or (exposed.at_least and not at_edge.at_least):
             exposed = at_edge
     # what excludes each other is shown for the limits that were searched with
     shown = task.inside() if proposal is None and edge is None else task
@@ -240,18 +251,22 @@ def _cell_key(facts: Facts, task: Task) -> tuple[ExposedCount, Proposal | str | 
     With data the attack that judges a release judges the proposal too: while it succeeds too often, the count that it
     recovers is the one that the next V must protect.
     """
-    exposed = _attacked(PTableLaw(solve(USUAL)), facts, facts.by_participants)[1]
+    certain = _certain(facts)
+    if certain is not None and _plane(certain, facts, task).smallest is None:
+        return certain, None
+    exposed = _attacked(USUAL, facts, facts.by_participants)[1]
     for _ in range(MOST_TRIALS):
         judged = _plane(exposed, facts, task)
         if (found := judged.smallest) is None:
             return exposed, None
         V, D = round(found[0], 6), found[1]
+        parameters = PTableParameters(D, V, task.js)
         try:
-            table = solve(PTableParameters(D, V, task.js))
+            table = solve(parameters)
         except (InfeasiblePTable, Mistakes) as problem:
             return exposed, f"the p-table of V {V:g} and D {D} cannot be computed: {problem}"
         law, last = PTableLaw(table), table.last_row
-        recovered, worst = _attacked(law, facts, exposed)
+        recovered, worst = _attacked(parameters, facts, exposed)
         if recovered < task.limits.averaging:
             noise: dict[str, str | float | int] = {
                 "kind": LawKind.CELL_KEY.value,
@@ -266,18 +281,35 @@ def _cell_key(facts: Facts, task: Task) -> tuple[ExposedCount, Proposal | str | 
     return exposed, f"averaging still recovers {exposed} with V = {V:g}: publish fewer tables of it"
 
 
-def _attacked(law: PTableLaw, facts: Facts, exposed: ExposedCount) -> tuple[float, ExposedCount]:
-    """How likely averaging recovers the most exposed count under a p-table, and which count that is.
+def _certain(facts: Facts) -> ExposedCount | None:
+    """A count that is at least so exposed, by an attack on part of the tables where all are many.
+
+    Of a larger V small counts have a smaller share: no V is enough that this share of it excludes.
+    """
+    worst = None if facts.attack_on_parts is None else _worst(USUAL, facts.attack_on_parts)
+    return None if worst is None else replace(worst[1], at_least=True)
+
+
+def _attacked(
+    parameters: PTableParameters, facts: Facts, exposed: ExposedCount
+) -> tuple[float, ExposedCount]:
+    """How likely averaging recovers the most exposed count under a p-table, and which count that is."""
+    if facts.attack is None:
+        table = solve(parameters)
+        return success(table.variance(table.last_row), exposed.ratio), exposed
+    return _worst(parameters, facts.attack) or (0.0, exposed)
+
+
+def _worst(parameters: PTableParameters, attack: Attack) -> tuple[float, ExposedCount] | None:
+    """How likely an attack recovers the most exposed count, and which count that is; None without counts.
 
     Its ratio is that at which noise of the p-table's variance gives the same probability by the normal law.
     """
-    variance = law.ptable.variance(law.ptable.last_row)
-    if facts.attack is None:
-        return success(variance, exposed.ratio), exposed
-    found = facts.attack(cell_key_noise(law, variance=variance, bound=law.ptable.reach))
+    found = attack(parameters).exposed
     if not found:
-        return 0.0, exposed
-    worst = found[0]
+        return None
+    table, worst = solve(parameters), found[0]
+    variance = table.variance(table.last_row)
     name = ", ".join(f"{variable}={code}" for variable, code in worst.cell.items()) or TOTAL
     ratio = min(worst.ratio, contour(worst.success) / variance) if worst.success < 1 else LEAST_RATIO
     return worst.success, ExposedCount(worst.counted, name, worst.t, max(ratio, LEAST_RATIO))
@@ -346,9 +378,18 @@ def _broken(exposed: ExposedCount, facts: Facts, task: Task) -> tuple[Constraint
     here = plane(np.array([V]), np.array([D], dtype=np.int64), programme, task.limits, task.js)
     holds = {name: bool(obeyed.all()) for name, obeyed in here.holds.items()}
     if facts.attack is not None and holds[Constraint.PTABLE]:
-        recovered = _attacked(PTableLaw(solve(PTableParameters(D, V, task.js))), facts, exposed)[0]
-        holds[Constraint.AVERAGING] = recovered < task.limits.averaging
+        holds[Constraint.AVERAGING] = _resists(PTableParameters(D, V, task.js), facts, exposed, task)
     return tuple(name for name, obeyed in holds.items() if not obeyed)
+
+
+def _resists(parameters: PTableParameters, facts: Facts, exposed: ExposedCount, task: Task) -> bool:
+    """Whether a p-table keeps averaging within its limit; where part of the tables shows that not, they are enough."""
+    limit = task.limits.averaging
+    if facts.attack_on_parts is not None:
+        found = _worst(parameters, facts.attack_on_parts)
+        if found is not None and found[0] >= limit:
+            return False
+    return _attacked(parameters, facts, exposed)[0] < limit
 
 
 @dataclass(frozen=True)

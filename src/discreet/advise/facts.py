@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +19,22 @@ from discreet.advise.forecast import NO_KEY, USUAL
 from discreet.audit.averaging import ExposedCell, average
 from discreet.audit.case import true_counts
 from discreet.audit.cells import OwnedTable, once
-from discreet.audit.declared_averaging import ExposedCount, most_exposed
-from discreet.audit.evidence import Published, Truth, tables_of
-from discreet.audit.least_squares import VARIANCES, least_squares, most_recovered
+from discreet.audit.declared_averaging import ExposedCount, declared_pieces, most_exposed
+from discreet.audit.evidence import Published, Truth, Universe, tables_of
+from discreet.audit.least_squares import VARIANCES, least_squares, most_recovered, rank
 from discreet.audit.redundancy import Mode, Regions, UniverseRedundancy, eu_redundancy, programme_redundancy
+from discreet.audit.subpopulation import MOST_CELLS, Subpopulations
 from discreet.io.progress import Progress
-from discreet.maths.attacks.disclosure import side
 from discreet.maths.attacks.redundancy import Exposure, Redundancy, cells
-from discreet.maths.attacks.tuples import Groups
+from discreet.maths.attacks.tuples import Groups, occupied_tuples
 from discreet.maths.feasible import three_tuples
 from discreet.maths.noise.additive import LawKind
+from discreet.maths.noise.hellinger import PTableLaw
+from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.perturb.choose import cell_key_mechanism
-from discreet.perturb.noise import Noise
+from discreet.perturb.noise import Noise, cell_key_noise
 from discreet.programme import eu2021
+from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import signatures
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme
@@ -55,6 +59,17 @@ class RiskiestStatistic:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Attacked:
+    """The counts that averaging or least squares recovers best, the most exposed first."""
+
+    exposed: tuple[ExposedCell, ...]
+    left_out: tuple[str, ...] = ()  # populations that are too large for least squares: only averaged
+
+
+Attack = Callable[[PTableParameters], Attacked]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Facts:
     """The facts that the constraints need."""
 
@@ -73,9 +88,8 @@ class Facts:
     place: str
     population: int | None
     area_totals: NDArray[np.int64] | None = field(default=None)  # true ones: confidential
-    attack: Callable[[Noise], tuple[ExposedCell, ...]] | None = (
-        None  # the counts of the true tables that averaging or least squares recovers best under a noise; needs data
-    )
+    attack: Attack | None = None  # on all true tables; needs data
+    attack_on_parts: Attack | None = None  # the same on some of them, where all are many
 
     def exposed(self, kind: LawKind) -> ExposedCount:
         """The count that averaging recovers best under a kind of noise, as if all cells were occupied."""
@@ -116,11 +130,12 @@ def declared_facts(programme: Programme, mode: Mode, population: int | None) -> 
         for owned in once(universe)
         for crosstab in np.flatnonzero(owned.owned).tolist()
     ]
+    pieces = [declared_pieces(universe) for universe in tables]
     return replace(
         declared,
-        by_participants=most_exposed(tables, same_noise=True),
-        by_cell=most_exposed(tables, same_noise=False),
-        tuples=sum((_parts(owned, crosstab, population) for owned, crosstab in possible), Counter()),
+        by_participants=most_exposed(pieces, same_noise=True),
+        by_cell=most_exposed(pieces, same_noise=False),
+        tuples=_possible_parts(possible, population),
         cells=sum(owned.size(crosstab) for owned, crosstab in possible),
         crosstabs=len(signatures([cube for cube in programme.cubes if not cube.weight])),
     )
@@ -135,11 +150,13 @@ def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Prog
     run = Run(programme=unswapped, secret=NO_KEY, mechanism=counting, threads=threads, progress=progress)
     truth = true_counts(run, cubes)
     found = _Counted(declared.place)
-    for tables in tables_of(programme, truth):
-        for owned in once(tables):
-            if owned.owned.any():
-                found.add(owned)
+    universes = tuple(tables_of(programme, truth))
+    tables = [once(universe) for universe in universes]
+    for owned in (one for each in tables for one in each):
+        if owned.owned.any():
+            found.add(owned)
     totals = found.area_totals
+    parts = _attack_on_parts(tables, truth) if found.cells > MOST_CELLS else None
     return replace(
         declared,
         known_from="data",
@@ -148,40 +165,68 @@ def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Prog
         areas=declared.areas if totals is None else len(totals),
         population=found.persons or None,
         area_totals=totals,
-        attack=_attack(programme, truth, progress),
+        attack=_attack(programme.name, universes, truth, parts, progress),
+        attack_on_parts=parts,
     )
 
 
 def _attack(
-    programme: Programme, truth: Truth, progress: Progress
-) -> Callable[[Noise], tuple[ExposedCell, ...]]:
+    name: str, universes: tuple[Universe, ...], truth: Truth, parts: Attack | None, progress: Progress
+) -> Attack:
     """The attack that judges a release, on tables whose noise is not yet drawn."""
-    universes = tuple(tables_of(programme, truth))
 
-    def attack(noise: Noise) -> tuple[ExposedCell, ...]:
-        seen = Published(programme.name, universes, noise)
+    def attack(parameters: PTableParameters) -> Attacked:
+        seen = Published(name, universes, _noise(parameters))
         averages = average(seen, progress, truth=truth)
-        return most_recovered(averages, least_squares(seen, progress, VARIANCES, truth))
+        fits = least_squares(seen, progress, VARIANCES, truth)
+        found = (*most_recovered(averages, fits), *(parts(parameters).exposed if parts else ()))
+        return Attacked(tuple(sorted(found, key=rank, reverse=True)), fits.left_out)
 
-    return attack
+    return cache(attack)
 
 
-def _parts(owned: OwnedTable, crosstab: int, population: int | None) -> Counter[tuple[int, int]]:
-    """The tuples of a cross-tabulation along each of its axes, as many as possible; see ``_possible_tuples``.
+def _attack_on_parts(tables: Iterable[Sequence[OwnedTable]], truth: Truth) -> Attack:
+    """Least squares on the tables of some of the records: counts are at least so exposed."""
+    every = [Subpopulations(owned, truth) for owned in tables]
+
+    def attack(parameters: PTableParameters) -> Attacked:
+        noise = _noise(parameters)
+        found = [one for some in every for one in some.exposed(noise)]
+        return Attacked(tuple(sorted(found, key=rank, reverse=True)))
+
+    return cache(attack)
+
+
+def _noise(parameters: PTableParameters) -> Noise:
+    table = solve(parameters)
+    return cell_key_noise(PTableLaw(table), variance=table.variance(table.last_row), bound=table.reach)
+
+
+def _possible_parts(shown: Iterable[tuple[OwnedTable, int]], population: int | None) -> Groups:
+    """The tuples of cross-tabulations along each of their axes, as many as possible; see ``_possible_tuples``.
 
     A cross-tabulation that several tables show together is divided by the cells that each is the first to show.
     """
     found: Counter[tuple[int, int]] = Counter()
-    for axis, depth in zip(owned.cube.axes, owned.depths[crosstab], strict=True):
-        if depth == 0:
-            continue
-        here = np.flatnonzero(axis.depths == depth)
-        other_cells = owned.size(crosstab) // len(here)
-        children = np.bincount(axis.parents[here])
-        for parts, parents in zip(*np.unique(children[children > 1], return_counts=True), strict=True):
-            tuples = int(parents) * other_cells
-            found[int(parts), int(parts)] += tuples if population is None else min(tuples, population // 2)
+    families = cache(_families)
+    for owned, crosstab in shown:
+        for axis, depth in zip(owned.cube.axes, owned.depths[crosstab], strict=True):
+            if depth == 0:
+                continue
+            codes, sizes = families(axis, depth)
+            other_cells = owned.size(crosstab) // codes
+            for parts, parents in sizes.items():
+                tuples = parents * other_cells
+                found[parts, parts] += tuples if population is None else min(tuples, population // 2)
     return found
+
+
+def _families(axis: Breakdown, depth: int) -> tuple[int, Mapping[int, int]]:
+    """The number of codes at a depth, and how many parents they have by their number of codes there."""
+    parents = axis.parents[axis.depths == depth]
+    children = np.bincount(parents)
+    sizes, times = np.unique(children[children > 1], return_counts=True)
+    return len(parents), dict(zip(sizes.tolist(), times.tolist(), strict=True))
 
 
 def _by_declaration(
@@ -273,47 +318,21 @@ class _Counted:
     def add(self, owned: OwnedTable) -> None:
         """Add the cross-tabulations of a table that no earlier table has."""
         listed, values = owned.table.load()
-        found = side(listed, values[:, None], owned.grid)
-        new = owned.owned[found.crosstab]
-        self.cells += int(new.sum())
-        for k, axis in enumerate(owned.cube.axes):
-            self._tuples(
-                owned,
-                k,
-                found.cells,
-                found.wider[k],
-                new,
-                np.bincount(axis.parents[1:], minlength=len(axis)),
-            )
+        crosstab = owned.grid.crosstabs(listed)
+        new = owned.owned[crosstab]
+        self.cells += int(np.count_nonzero(new))
+        for stride, axis in zip(owned.cube.strides, owned.cube.axes, strict=True):
+            self.tuples.update(occupied_tuples(listed, stride, axis.parents, new))
         if owned.universe.unit == PERSONS and not owned.universe.base and not owned.universe.count:
             self.persons = max(self.persons, int(values[0]) if len(values) and listed[0] == 0 else 0)
-        for crosstab in np.flatnonzero(owned.owned).tolist():
-            levels = owned.levels(crosstab)
+        for number in owned.new:
+            levels = owned.levels(number)
             if len(levels) == 1 and levels[0][0] == self.place and owned.universe.unit == PERSONS:
-                self._areas(values[found.crosstab == crosstab])
+                self._areas(values[crosstab == number])
 
     def _areas(self, totals: NDArray[np.int64]) -> None:
         if self.area_totals is None or len(totals) > len(self.area_totals):
             self.area_totals = totals
-
-    def _tuples(
-        self,
-        owned: OwnedTable,
-        k: int,
-        listed: NDArray[np.int64],
-        wider: NDArray[np.int32],
-        new: NDArray[np.bool_],
-        children: NDArray[np.int64],
-    ) -> None:
-        """Count the parents by their numbers of parts and of non-empty parts along an axis."""
-        inside = wider[new & (wider >= 0)]
-        occupied_parts = np.bincount(inside, minlength=len(listed))
-        parents = np.flatnonzero(occupied_parts > 1)
-        along = owned.cube.nodes(listed[parents], k)
-        pairs = np.stack([children[along], occupied_parts[parents]])
-        kinds, numbers = np.unique(pairs, axis=1, return_counts=True)
-        for (parts, positive), number in zip(kinds.T.tolist(), numbers.tolist(), strict=True):
-            self.tuples[parts, positive] += number
 
 
 def seeded_secret(seed: int, purpose: str) -> bytes:

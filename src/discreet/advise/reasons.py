@@ -250,7 +250,13 @@ def _plane_conflicts(advice: Advice) -> Iterator[str]:
         yield (
             f"without the limit of {name.value} V = {V:g} and D = {D} are possible: {_relax(advice, name, V, D)}"
         )
-    if not advice.relaxed:
+    if advice.exposed.at_least:
+        yield (
+            "without another limit averaging needs a V of more than "
+            f"{advice.least_variance:.3g}: how much more is not computed, because part of the tables is enough to "
+            "show that no V keeps these limits"
+        )
+    elif not advice.relaxed:
         yield "removing one limit is not enough: relax several, or publish fewer tables"
     others = [obeyed for name, obeyed in found.holds.items() if name is not Constraint.AVERAGING]
     allowed = found.V[np.logical_and.reduce(others).any(axis=0)]
@@ -266,7 +272,7 @@ def _plane_conflicts(advice: Advice) -> Iterator[str]:
     yield (
         f"or publish fewer tables that contain {one}: the other limits allow V up to {allowed[-1]:g}, at which "
         f"combining them must leave at least {ratio:.1%} of the variance of one count's noise; now it leaves "
-        f"{one.ratio:.1%}"
+        f"{'at most ' if one.at_least else ''}{one.ratio:.1%}"
     )
 
 
@@ -275,7 +281,8 @@ def _relax(advice: Advice, name: Constraint, V: float, D: int) -> str:
     column, row = int(abs(found.V - V).argmin()), int((found.D == D).nonzero()[0][0])
     match name:
         case Constraint.AVERAGING:
-            return f"accept that averaging succeeds with probability {found.success[row, column]:.3f}"
+            least = "at least " if advice.exposed.at_least else ""
+            return f"accept that averaging succeeds with probability {least}{found.success[row, column]:.3f}"
         case Constraint.UNIQUES:
             return f"accept that a 1 is published as 1 with probability {found.stays[row, column]:.3f}"
         case Constraint.BOUND:
@@ -318,6 +325,16 @@ def caveats(advice: Advice) -> Iterator[str]:
         )
     if facts.known_from == "data" and advice.task.kind is LawKind.CELL_KEY and advice.swap is not None:
         yield "averaging is judged on the counts before swapping; declare gates.averaging to judge the release itself"
+    if advice.exposed.at_least:
+        yield (
+            "averaging was judged on the tables of part of the records, which is enough to show that no noise keeps "
+            f"the limits: {advice.exposed} is at least so exposed, and another count may be more exposed"
+        )
+    for population in advice.left_out:
+        yield (
+            f"the tables of {population} are too large for least squares: averaging is judged without differences "
+            "of counts, which recover more; declare fewer tables to know"
+        )
     if facts.known_from != "data":
         capped = (
             "" if facts.population is None else f", at most {facts.population // 2:,} in a cross-tabulation"

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isfinite, nan, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.hierarchy.estimate import forecast, known_totals
 from discreet.hierarchy.mechanism import HierarchicalMechanism, hierarchical_mechanism
 from discreet.hierarchy.spine import Spine
+from discreet.lazy import lazily
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.tree.shares import Forms, exact_shares, mean_variance, optimal_shares
@@ -26,6 +26,11 @@ from discreet.programme.filter import alternatives
 from discreet.programme.hierarchical import groups_of
 from discreet.programme.programme import Programme
 from discreet.programme.strategy import Grouping, Histogram, LevelShare, Strategy, pl94_2020
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = lazily("scipy.sparse")
 
 Floats = NDArray[np.floating[Any]]
 
@@ -286,7 +291,7 @@ def forms_of(spine: Spine, known: NDArray[np.bool_]) -> Forms:
     levels = np.arange(len(spine.levels))
     starts = np.cumsum([0, *(len(below) for *_, below in rows)])
     pairs = [pair for *_, below in rows for pair in below]
-    children = csr_array(
+    children = sparse.csr_array(
         (
             np.array([number for _, number in pairs], dtype=np.float64),
             np.array([form for form, _ in pairs], dtype=np.int64),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,7 @@ from discreet.audit.audit import (
     RemovalAudit,
     WeightsAudit,
 )
-from discreet.audit.case import Case, make_case, recognise
+from discreet.audit.case import Case, open_case, recognise
 from discreet.audit.differencing_areas import Crossing, read_crossing, require_areas
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret, supposing
@@ -107,9 +107,11 @@ def _made_from(
     return Origin(programme, key)
 
 
-def _case(release: Release, origin: Origin, threads: int, progress: Progress) -> Case:
-    run = recognise(origin.programme.resolved, origin.secret.key, release.opened, cores(threads), progress)
-    return make_case(run, release.opened)
+def _case(
+    release: Release, origin: Origin, threads: int, progress: Progress, others: Iterable[Case] = ()
+) -> Case:
+    programme, key = origin.programme.resolved, origin.secret.key
+    return open_case(programme, key, release.opened, cores(threads), progress, others)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -540,10 +542,14 @@ def compare_utility(
     """
     if not isinstance(releases, Mapping) or len(releases) < 2:
         raise mistake("", "releases", "fewer than two", 'name them: {"V = 2": first, "V = 5": second}')
-    found = {
-        name: utility(one, census, secret=secret, by=by, threads=threads, progress=progress).found
-        for name, one in releases.items()
-    }
+    found: dict[str, Utility] = {}
+    cases: list[Case] = []
+    with shown_progress(not progress) as listener:
+        for name, one in releases.items():
+            opened = release_of(one)
+            case = _case(opened, _made_from(opened, census, secret), threads, listener, cases)
+            cases.append(case)
+            found[name] = utility_by(case.published, case.truth, by, listener)
     figures_of = side_by_side(found)
     rows = tuple({"figure": figure, **values} for figure, values in figures_of.items())
     return Result(ComparedUtility(found, figures_of), tuple(compared_lines(figures_of)), rows=rows)

@@ -6,7 +6,7 @@ An attack that needs something that is not public reports what is missing; none 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ from discreet.audit.differencing import Subtraction, Update, difference, differe
 from discreet.audit.differencing_areas import Crossing, MapDifferences, difference_maps
 from discreet.audit.disclosure import DisclosureRule, Disclosures, disclosures
 from discreet.audit.estimates import EstimateFindings, attack_estimates
-from discreet.audit.evidence import Published
+from discreet.audit.evidence import Published, read_once
 from discreet.audit.key_gaps import KeyGapFindings, key_gaps
 from discreet.audit.least_squares import LeastSquaresFindings, least_squares
 from discreet.audit.ptable_change import PTableChange, ptable_change
@@ -163,6 +163,11 @@ def attack(outsider: Outsider, without: Collection[str] = ()) -> OutsiderFinding
         if name not in ATTACKS:
             raise mistake("", "--without", name, f"choose from {', '.join(ATTACKS)}")
 
+    outsider = replace(
+        outsider,
+        published=read_once(outsider.published),
+        earlier=None if outsider.earlier is None else read_once(outsider.earlier),
+    )
     averages = cache(_averaging)
     hierarchical = outsider.published.hierarchy is not None
 

@@ -267,11 +267,22 @@ class Laying:
 
     def _make_rows(self, levels: Levels) -> Floats:
         """The variance of a cross-tabulation's cells by count, as far as it is known; the last for all larger."""
-        signature, noise = self._sums.universe.signature(levels), self._noise
-        found = [noise.variance_of(signature)]
-        if self._informed and noise.law is not None and (law := noise.law_of(signature)).settled != UNSETTLED:
-            found = [law.row(count).variance for count in range(law.settled + 1)]
-        return np.array(found) + (noise.publishing.rounding**2 - 1) / 12
+        signature = self._sums.universe.signature(levels)
+        if self._informed:
+            return variances_by_count(self._noise, signature)
+        return np.array([self._noise.variance_of(signature) + _rounding_variance(self._noise)])
+
+
+def variances_by_count(noise: Noise, signature: Signature) -> Floats:
+    """The variance of a cross-tabulation's cells by their true count, the last for all larger ones."""
+    found = [noise.variance_of(signature)]
+    if noise.law is not None and (law := noise.law_of(signature)).settled != UNSETTLED:
+        found = [law.row(count).variance for count in range(law.settled + 1)]
+    return np.array(found) + _rounding_variance(noise)
+
+
+def _rounding_variance(noise: Noise) -> float:
+    return (noise.publishing.rounding**2 - 1) / 12
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from discreet.audit.cells import OwnedTable, SplitTable, once
 from discreet.audit.evidence import Cells, Integers, Published, Truth, values_at
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
+from discreet.lazy import lazily
 from discreet.maths.attacks.bayes import Adversary, BayesFactors, logit
 from discreet.maths.cells.alignment import distinct_numbers
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import PublishedLaw
 from discreet.perturb.noise import Noise
 from discreet.programme.cube import CrossTab, Levels, Signature
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 AT_ONCE = 2**17  # cells that are looked up together
 PLAUSIBLE = 1e-6  # least probability of a value this large; otherwise so few records are implausible
@@ -47,7 +53,7 @@ class Belief:
 
     def posteriors(self, log_factors: Floats) -> Floats:
         """The posteriors of log Bayes factors."""
-        found: Floats = expit(logit(self.prior) + log_factors)
+        found: Floats = special.expit(logit(self.prior) + log_factors)
         return found
 
 

@@ -9,19 +9,25 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
 
 from discreet.audit.bayes import FactorsOf
 from discreet.audit.cells import OwnedTable, once
 from discreet.audit.evidence import Cells, Integers, Published, Truth, values_at
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
+from discreet.lazy import lazily
 from discreet.maths.attacks.bayes import BayesFactors
 from discreet.maths.noise.law import Floats
 from discreet.programme.cube import CrossTab, Levels
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 MOST_CATEGORIES = 4096
 AT_ONCE = 2**21  # cells of histograms in memory together
@@ -230,7 +236,7 @@ class _Outcome:
         rivals, times, proof = _Rivals.of(away, area, own), counts[area, own], np.isposinf(here)
         possible = ~rivals.proven & ((rivals.best > LOWEST) | ~np.isneginf(here))
         right = np.where(np.abs(here - rivals.best) <= TIE, 1 / (1 + rivals.ties), here > rivals.best)
-        posterior = np.where(proof, 1.0, expit(np.where(proof, 0.0, here) - rivals.sum))
+        posterior = np.where(proof, 1.0, special.expit(np.where(proof, 0.0, here) - rivals.sum))
         self.records += int(times.sum())
         self.contradicted += int(times[~possible].sum())
         won = np.where(possible, times * right, 0.0)
@@ -284,8 +290,8 @@ class _Rivals:
         close_rest = (rest > rest.max(axis=1, keepdims=True) - TIE).sum(axis=1)
         ties = np.where(is_first, close_rest[area], close[area] - (away[area, own] > best - TIE))
         top = away.max(axis=1)[area]
-        whole = np.exp(logsumexp(away, axis=1)[area] - top) - np.exp(away[area, own] - top)
-        sums = np.where(is_first, logsumexp(rest, axis=1)[area], top + np.log(np.maximum(whole, 1.0)))
+        whole = np.exp(special.logsumexp(away, axis=1)[area] - top) - np.exp(away[area, own] - top)
+        sums = np.where(is_first, special.logsumexp(rest, axis=1)[area], top + np.log(np.maximum(whole, 1.0)))
         proven = proofs.sum(axis=1)[area] - proofs[area, own] > 0
         return cls(best, np.maximum(ties, 1), sums, proven)
 

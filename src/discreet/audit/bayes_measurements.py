@@ -11,24 +11,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.special import expit
 
 from discreet.audit.case import Case
 from discreet.errors import BrokenRelease
 from discreet.formats.dataset import VALUE
 from discreet.hierarchy.measure import Kind, node_counts
 from discreet.hierarchy.mechanism import HierarchicalMechanism
+from discreet.lazy import lazily
 from discreet.maths.attacks.bayes import Adversary
 from discreet.maths.attacks.bayes_hierarchy import Chain, Hierarchy
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.tree.marginals import positions, size_of
 from discreet.release.hierarchy import PublishedHierarchy, measurements_place
 from discreet.run.tabulating import tabulate
+
+if TYPE_CHECKING:
+    from scipy import sparse, special
+else:
+    sparse = lazily("scipy.sparse")
+    special = lazily("scipy.special")
 
 SEED = 20_220_716  # of the targets that are chosen
 PRIORS = (1 / 2, 1 / 5, 1 / 10, 1 / 50)  # and one in the number of cells
@@ -132,7 +138,7 @@ def measured_targets(
     return _Measured(chosen, found, smallest_areas(case, chosen), rule).targets()
 
 
-def smallest_areas(case: Case, chosen: HierarchicalMechanism) -> csr_array:
+def smallest_areas(case: Case, chosen: HierarchicalMechanism) -> sparse.csr_array:
     """The true counts of (smallest area, cell of the histogram), as they were measured."""
     counted = tabulate(case.run, [chosen.leaf], chosen.counts, case.run.places())
     (counts,) = counted.made.values()
@@ -164,7 +170,11 @@ class _Measured:
     """True and published counts of one release."""
 
     def __init__(
-        self, chosen: HierarchicalMechanism, found: PublishedHierarchy, counts: csr_array, rule: Targets
+        self,
+        chosen: HierarchicalMechanism,
+        found: PublishedHierarchy,
+        counts: sparse.csr_array,
+        rule: Targets,
     ) -> None:
         self._chosen, self._found, self._rule = chosen, found, rule
         self._counts = node_counts(chosen.plan.spine, counts, chosen.plan.strategy)
@@ -193,7 +203,7 @@ class _Measured:
         spine, histogram = plan.spine, plan.strategy.histogram
         place = positions(histogram.basis, histogram.marginal(query))
         width = size_of(histogram.basis, histogram.marginal(query))
-        onto = csr_array(
+        onto = sparse.csr_array(
             (np.ones(len(place), dtype=np.int64), (np.arange(len(place)), place)), shape=(len(place), width)
         )
         some = self._random.permutation(parents)[:most]
@@ -301,7 +311,7 @@ def _finding(targets: TargetCounts, rule: Targets) -> AdversaryFinding:
         left_out=int((~seen).sum()),
         prior=rule.prior,
         gate=rule.above,
-        mean_posterior=_mean(expit(odds[seen])),
+        mean_posterior=_mean(special.expit(odds[seen])),
         right=_mean(right),
         expected=_mean(expected[seen]),
         absent=_mean(without[seen] <= 0),
@@ -310,7 +320,7 @@ def _finding(targets: TargetCounts, rule: Targets) -> AdversaryFinding:
         own_expected=alone.correct,
         mended=_mean(right & ~own),
         spoiled=_mean(own & ~right),
-        over_gate=_mean(expit(odds[seen]) > rule.above),
+        over_gate=_mean(special.expit(odds[seen]) > rule.above),
         larger=tuple(_by_larger(targets.larger[seen] - known[seen], right, expected[seen])),
         priors=tuple(_prior_risk(targets.lower, prior, x1) for prior in priors),
         counts=tuple(_by_count(targets.lower, priors, x1)),

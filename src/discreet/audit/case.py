@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -25,8 +26,9 @@ from discreet.population.encode import Codes
 from discreet.programme.cube import Cube
 from discreet.programme.noise import BudgetRule, Claim, PrivateNoise
 from discreet.programme.programme import Programme
+from discreet.programme.sources import FileSource
 from discreet.release.reader import Release
-from discreet.run.identity import Identity, begin_again
+from discreet.run.identity import Identity, begin_again, file_states
 from discreet.run.run import Engine, Places, Run
 from discreet.run.tabulating import tabulate
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
@@ -38,7 +40,7 @@ def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
     places = run.places()
     if places is None:
         return Truth(original, original, records)
-    return Truth(original, *_counted(run, cubes, places))
+    return Truth(original, *_counted(run, cubes, places), records)
 
 
 def _counted(
@@ -77,7 +79,7 @@ def stored_truth(programme: Programme, folder: Path) -> Truth:
     original, records = _read_stored(programme, folder, _ORIGINAL)
     if programme.swap is None:
         return Truth(original, original, records)
-    return Truth(original, *_read_stored(programme, folder, _COUNTED))
+    return Truth(original, *_read_stored(programme, folder, _COUNTED), records)
 
 
 def _read_stored(
@@ -132,11 +134,42 @@ class Case:
 
 
 def open_case(
-    programme: Programme, secret: bytes, release: Release, threads: int = 1, progress: Progress | None = None
+    programme: Programme,
+    secret: bytes,
+    release: Release,
+    threads: int = 1,
+    progress: Progress | None = None,
+    others: Iterable[Case] = (),
 ) -> Case:
-    """Bring a release and its confidential side together; anything of another release is rejected."""
+    """Bring a release and its confidential side together; anything of another release is rejected.
+
+    The true counts of ``others`` are those of this release where the same records were counted for the same tables.
+    """
     run = recognise(programme, secret, release, threads, progress)
-    return make_case(run, release)
+    known = (other.truth for other in others if counts_the_same(run, other.run))
+    return make_case(run, release, next(known, None))
+
+
+def counts_the_same(run: Run, other: Run) -> bool:
+    """Whether two runs count the same files of records into the same tables, whatever noise they add."""
+    files = file_states(run.programme)
+    return (
+        bool(files)
+        and files == file_states(other.programme)
+        and run.secret == other.secret
+        and _counted_by(run.programme) == _counted_by(other.programme)
+    )
+
+
+def _counted_by(programme: Programme) -> dict[str, Any]:
+    """Everything declared that true counts depend on, and more; records that are not in files have no state."""
+    units = programme.population.units.values() if programme.population else ()
+    declared = {name: what for name, what in programme.canonical().items() if name not in _NOT_COUNTED}
+    apart = [unit.source for unit in units if not isinstance(unit.source, FileSource)]
+    return {**declared, "split": programme.release.split, "apart": list(map(id, apart))}
+
+
+_NOT_COUNTED = {"noise", "release", "labels"}
 
 
 def recognise(
@@ -219,9 +252,7 @@ EXACT = cell_key_noise(variance=0.0, bound=0)  # no change at all
 COMPARED_EPSILON = Fraction(1)  # of all compared tables, for releases without a guarantee
 
 
-def variants(
-    case: Case, place: str, progress: Progress, left_out: dict[str, str]
-) -> Iterator[tuple[str, Published]]:
+def variants(case: Case, place: str, left_out: dict[str, str]) -> Iterator[tuple[str, Published]]:
     """The tables about places, by protection; those that equal the release itself are left out.
 
     A protection that is not available for these tables is added to ``left_out`` with the reason.
@@ -230,11 +261,11 @@ def variants(
     yield "none", _exact(case, cubes, case.truth.original)
     if case.truth.is_swapped:
         yield "swapping only", _exact(case, cubes, case.truth.counted)
-        yield "noise only", _noisy(case, cubes, case.mechanism, progress)
+        yield "noise only", _noisy(case, cubes, case.mechanism)
     name = f"epsilon {COMPARED_EPSILON} for these tables"
     try:
         private = _private(case, cubes)
-        noisy = _noisy(case, cubes, private, progress) if private else None
+        noisy = _noisy(case, cubes, private) if private else None
     except (Mistakes, BrokenRelease) as impossible:
         left_out[name] = str(impossible)
     else:
@@ -260,10 +291,15 @@ def _private(case: Case, cubes: list[Cube]) -> Mechanism | None:
     return mechanism(programme, case.run.secret, derive(case.run.secret, "compared-protection"))
 
 
-def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism, progress: Progress) -> Published:
-    """Count the records without swapping and perturb the counts."""
-    made = tabulate(replace(case.run, mechanism=chosen, progress=progress), cubes, chosen.perturb).made
-    return as_published(case, {name: _shown(table) for name, table in made.items()}, chosen.noise())
+def _noisy(case: Case, cubes: list[Cube], chosen: Mechanism) -> Published:
+    """Perturb the counts before swapping."""
+    truth, made = case.truth, {}
+    for cube in cubes:
+        cells, _ = truth.original[cube.id]
+        made[cube.id] = _shown(
+            chosen.perturb(ConfidentialTable(cube, truth.original_records[cube.id], cells))
+        )
+    return as_published(case, made, chosen.noise())
 
 
 def _shown(protected: ProtectedTable) -> PublishedTable:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations
+from math import prod
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from discreet.programme.cube import Signature
 TOTAL = "total"
 MOST_CROSSED = 4  # variables of a count that the strongest linear adversary is asked for ..
 MOST_CLASSES = 256  # .. and rows of its matrix
+ROUNDING = 1e-9  # relative: what is more than another by less is equal to it
 RIDGE = 1e-12  # keeps a matrix that does not determine a count from being singular
 WHOLE = 0  # the cut that does not divide, and the code of the whole
 
@@ -42,51 +44,54 @@ class ExposedCount:
     name: str
     t: int  # representations
     ratio: float  # the variance of their best combination; in units of one cell's where no variance is given
+    at_least: bool = (
+        False  # only part of the tables was attacked: this count or another is at least so exposed
+    )
 
     def __str__(self) -> str:
         return f"{self.name} of {self.counted}"
 
 
+def declared_pieces(universe: Universe) -> PublishedPieces:
+    """What the tables of a universe publish, without their cells."""
+    pieces = PublishedPieces(universe)
+    for table in universe.tables:
+        pieces.declare(table.cube)
+    return pieces
+
+
 def most_exposed(
-    universes: Iterable[Universe], *, same_noise: bool, variance: Callable[[Signature], float] = lambda _: 1.0
+    programme: Iterable[PublishedPieces],
+    *,
+    same_noise: bool,
+    variance: Callable[[Signature], float] = lambda _: 1.0,
 ) -> ExposedCount:
     """The count with the smallest variance among those that the tables of a programme represent.
 
     ``same_noise``: the same participants have the same noise wherever they are counted. ``variance`` of a
     cross-tabulation's cells; where codes end at different depths a sum has the smallest of several.
     """
-    every = (one for universe in universes for one in _exposed(universe, same_noise, variance))
+    every = (one for pieces in programme for one in _exposed(pieces, same_noise, variance))
     return min(every, key=lambda one: float(f"{one.ratio:.9g}"))  # the first of equal ones
 
 
 def _exposed(
-    universe: Universe, same_noise: bool, variance: Callable[[Signature], float]
+    pieces: PublishedPieces, same_noise: bool, variance: Callable[[Signature], float]
 ) -> Iterator[ExposedCount]:
     """The grand total, the most exposed of the counts by each variable, and more exposed ones by several."""
-    pieces = PublishedPieces(universe)
-    for table in universe.tables:
-        pieces.declare(table.cube)
-    axes = [_Axis.of(tree, same_noise) for tree in pieces.trees.values()]
-    names = list(pieces.trees)
-    cuts = np.array([[dict(one).get(name, WHOLE) for name in names] for one in pieces.refinements])
-    if not names:
+    universe = pieces.universe
+    if not pieces.trees:
         yield ExposedCount(universe.counted, TOTAL, 1, variance(universe.signature(())))
         return
-    variances = np.array(
-        [
-            min(variance(universe.signature(levels)) for levels in one.levels)
-            for one in pieces.refinements.values()
-        ]
-    )
-    whole = np.stack([axis.shares[cuts[:, k], WHOLE] for k, axis in enumerate(axes)], axis=1)
-    below_whole = np.stack([axis.whole[cuts[:, k]] for k, axis in enumerate(axes)], axis=1)
+    names, sums = list(pieces.trees), RefiningSums.of(pieces, same_noise, variance)
+    axes, cuts = sums.axes, sums.cuts
     most = 0.0
     design = Design(pieces, same_noise, variance)
     least = [design.one(k) for k in range(len(names))]
     for k, axis in enumerate(axes):
-        others = np.delete(whole, k, axis=1).prod(axis=1) / variances  # without the 1/m of this variable
+        others = sums.others((k,), np.arange(len(cuts)))
         for codes, first in axis.kinds:
-            seen = below_whole.copy()
+            seen = sums.below_whole.copy()
             seen[:, k] = first[cuts[:, k]]
             _, once = np.unique(_numbers(seen), return_index=True)
             at = seen[once, k]
@@ -94,7 +99,7 @@ def _exposed(
             times = np.bincount(at, minlength=len(axis.shares)) @ (axis.shares[:, codes] > 0)
             most = max(most, float(information.max()))
             lowest = np.where(information > 0, least[k][codes], np.inf)
-            best = int(np.flatnonzero(lowest <= lowest.min() * (1 + 1e-9))[0])
+            best = int(np.flatnonzero(lowest <= lowest.min() * (1 + ROUNDING))[0])
             if information[best] > 0:
                 name = TOTAL if codes[best] == WHOLE else f"{names[k]}={axis.codes[int(codes[best])]}"
                 yield ExposedCount(universe.counted, name, int(times[best]), float(lowest[best]))
@@ -110,11 +115,87 @@ def _exposed(
         for one in _strongest(universe, axes, design, least, some):
             yield one
             most = max(most, 1 / one.ratio)  # a count that is less exposed than another need not be found
-        crossed = _crossed(axes, cuts, (whole, below_whole, variances), some, most)
-        for cell, often, found in crossed:
+        for cell, often, found in sums.crossed(some, most):
             named = [f"{names[k]}={axes[k].codes[code]}" for k, code in zip(some, cell, strict=True)]
             yield ExposedCount(universe.counted, ", ".join(named), often, 1 / found)
             most = max(most, found)
+
+
+@dataclass(frozen=True, eq=False)
+class RefiningSums:
+    """The refinements that a universe publishes: each adds up the cells of one cut of every variable."""
+
+    axes: Sequence[CutAxis]
+    cuts: Integers  # (refinement, variable) -> cut
+    whole: Floats  # (refinement, variable) -> one by the number of codes of its cut
+    below_whole: Integers  # (refinement, variable) -> the first cut that divides the whole alike
+    variances: Floats  # refinement -> that of its cells
+
+    @classmethod
+    def of(
+        cls, pieces: PublishedPieces, same_noise: bool, variance: Callable[[Signature], float]
+    ) -> RefiningSums:
+        """All refinements of the tables that were declared."""
+        axes = [CutAxis.of(tree, same_noise) for tree in pieces.trees.values()]
+        cuts = np.array([[dict(one).get(name, WHOLE) for name in pieces.trees] for one in pieces.refinements])
+        signature = pieces.universe.signature
+        return cls(
+            axes,
+            cuts,
+            np.stack([axis.shares[cuts[:, k], WHOLE] for k, axis in enumerate(axes)], axis=1),
+            np.stack([axis.whole[cuts[:, k]] for k, axis in enumerate(axes)], axis=1),
+            np.array(
+                [
+                    min(variance(signature(levels)) for levels in one.levels)
+                    for one in pieces.refinements.values()
+                ]
+            ),
+        )
+
+    def others(self, some: tuple[int, ...], rows: Integers) -> Floats:
+        """Refinement -> the information of its sums, without the 1/m of some variables."""
+        found: Floats = np.delete(self.whole[rows], some, axis=1).prod(axis=1) / self.variances[rows]
+        return found
+
+    def crossed(self, some: tuple[int, ...], most: float) -> Iterator[tuple[list[int], int, float]]:
+        """Counts by several variables that are more exposed than every count by one, with their information.
+
+        That happens where codes have a single code below them, along several variables.
+        """
+        most *= 1 + ROUNDING  # the same sums add up to the same information in any order
+        axes, dividing = self.axes, np.flatnonzero((self.cuts[:, some] != WHOLE).all(axis=1))
+        cuts, others = self.cuts[dividing], self.others(some, dividing)
+        largest = [axes[k].shares[:, WHOLE + 1 :].max(axis=1, initial=0.0)[cuts[:, k]] for k in some]
+        if others @ np.prod(largest, axis=0) <= most:
+            return
+        rows = _numbers(np.delete(self.below_whole[dividing], some, axis=1))
+        for kinds in _possible_kinds(axes, cuts, others, some, largest, most):
+            seen = np.stack(
+                [axes[k].parts[kind][1][cuts[:, k]] for k, kind in zip(some, kinds, strict=True)], axis=1
+            )
+            _, once = np.unique(_numbers(np.column_stack([rows, seen])), return_index=True)
+            shares = [axes[k].largest[kind][cuts[once, k]] for k, kind in zip(some, kinds, strict=True)]
+            if others[once] @ np.prod(shares, axis=0) <= most:
+                continue
+            codes = [axes[k].distinct[kind] for k, kind in zip(some, kinds, strict=True)]
+            _, first, of = np.unique(_numbers(seen[once]), return_index=True, return_inverse=True)
+            here = seen[once][first]  # the cuts along these variables: all refinements that share them add up
+            parts = [
+                axes[k].shares[here[:, at]][:, of_kind]
+                for at, (k, of_kind) in enumerate(zip(some, codes, strict=True))
+            ]
+            letters = "abcdefghijklmnopq"[: len(some)]
+            information = np.bincount(of, others[once])
+            found = np.einsum(f"r,{','.join('r' + one for one in letters)}->{letters}", information, *parts)
+            best = np.unravel_index(int(found.argmax()), found.shape)
+            if found[best] > most:
+                shown = np.prod([part[:, at] > 0 for part, at in zip(parts, best, strict=True)], axis=0)
+                times = int(np.bincount(of) @ shown)
+                yield (
+                    [int(of_kind[at]) for of_kind, at in zip(codes, best, strict=True)],
+                    times,
+                    float(found[best]),
+                )
 
 
 class Design:
@@ -128,29 +209,37 @@ class Design:
         once = same_noise and all(table.cube.shown is None for table in pieces.universe.tables)
         self.spreads = [Spread(tree, once) for tree in trees]
         place = {name: k for k, name in enumerate(self.names)}
-        self._members = [{0: tree.cuts[WHOLE]} for tree in trees]
-        self._numbers = np.zeros((len(pieces.measured), len(trees)), dtype=np.int64)
-        for row, key in enumerate(pieces.measured):
+        self._sets: list[list[Mask]] = [[tree.cuts[WHOLE]] for tree in trees]  # variable -> sets of codes
+        numbers: list[dict[int, int]] = [{} for _ in trees]  # number of a set -> its place among them
+        self._chosen = np.zeros(
+            (len(trees), len(pieces.measured)), dtype=np.int64
+        )  # (variable, cross-tabulation)
+        for column, key in enumerate(pieces.measured):
             for name, number in key:
-                self._numbers[row, place[name]] = number
-                self._members[place[name]][number] = pieces.members[number]
+                k = place[name]
+                if number not in numbers[k]:
+                    numbers[k][number] = len(self._sets[k])
+                    self._sets[k].append(pieces.members[number])
+                self._chosen[k, column] = numbers[k][number]
         self._squares = [
-            {number: spread.squares(members) for number, members in every.items()}
-            for spread, every in zip(self.spreads, self._members, strict=True)
+            [spread.squares(members) for members in every]
+            for spread, every in zip(self.spreads, self._sets, strict=True)
         ]
         self._precision = np.array(
             [1 / variance(pieces.universe.signature(levels)) for levels in pieces.measured.values()]
         )
-        self._whole = np.array(
-            [[self._squares[k][int(number)][WHOLE] for k, number in enumerate(row)] for row in self._numbers]
-        ).reshape(self._numbers.shape)
-        self.cross_tabulations = len(self._numbers)
+        self._whole = [
+            np.array([squares[WHOLE] for squares in every])[chosen]
+            for every, chosen in zip(self._squares, self._chosen, strict=True)
+        ]
+        self.cross_tabulations = len(pieces.measured)
         self._gram = cache(self._make_gram)
 
     def one(self, k: int) -> Floats:
         """Code of a variable -> a variance that no linear unbiased estimate of its count is below."""
-        weights = {int(numbers[0]): weight for numbers, weight in self._weights((k,))}
-        sets = [(self._squares[k][n], self._members[k][n], weight) for n, weight in weights.items()]
+        (chosen,), weights = self._weights((k,))
+        every = zip(chosen.tolist(), weights.tolist(), strict=True)
+        sets = [(self._squares[k][n], self._sets[k][n], weight) for n, weight in every]
         return self.spreads[k].variances(sets)
 
     def several(self, some: tuple[int, ...], codes: Sequence[int]) -> float:
@@ -161,22 +250,28 @@ class Design:
             > MOST_CLASSES
         ):
             return np.inf
-        matrix = np.zeros((1, 1))
-        for numbers, weight in self._weights(some):
-            part = np.full((1, 1), weight)
-            for k, code, number in zip(some, codes, numbers.tolist(), strict=True):
-                part = np.kron(part, self._gram(k, code, number))
-            matrix = matrix + part
-        return float(_first_of_inverse(matrix[None])[0])
+        sets, weights = self._weights(some)
+        products = weights[:, None, None]  # of the sets' matrices, Kronecker products over the variables
+        for k, code, chosen in zip(some, codes, sets, strict=True):
+            grams = np.stack([self._gram(k, code, n) for n in range(len(self._sets[k]))])[chosen]
+            size = products.shape[1] * grams.shape[1]
+            products = np.einsum("sij,skl->sikjl", products, grams).reshape(len(weights), size, size)
+        return float(_first_of_inverse(products.sum(axis=0)[None])[0])
 
     def _make_gram(self, k: int, code: int, number: int) -> Floats:
-        return self.spreads[k].gram(code, self._squares[k][number], self._members[k][number])
+        return self.spreads[k].gram(code, self._squares[k][number], self._sets[k][number])
 
-    def _weights(self, some: tuple[int, ...]) -> Iterator[tuple[Integers, float]]:
-        """The sets of codes of some variables, and the sum of what the others leave of each."""
-        rest = np.delete(self._whole, some, axis=1).prod(axis=1) * self._precision
-        sets, of = np.unique(self._numbers[:, some], axis=0, return_inverse=True)
-        yield from zip(sets, np.bincount(of.ravel(), rest).tolist(), strict=True)
+    def _weights(self, some: tuple[int, ...]) -> tuple[tuple[Integers, ...], Floats]:
+        """The sets of codes of some variables that are crossed, and the sum of what the others leave of each."""
+        rest = self._precision.copy()
+        for k, whole in enumerate(self._whole):
+            if k not in some:
+                rest *= whole
+        sizes = tuple(len(self._sets[k]) for k in some)
+        numbers = np.ravel_multi_index(tuple(self._chosen[k] for k in some), sizes)
+        sums, times = (np.bincount(numbers, of, minlength=prod(sizes)) for of in (rest, None))
+        crossed = np.flatnonzero(times)
+        return np.unravel_index(crossed, sizes), sums[crossed].astype(np.float64)
 
 
 def _first_of_inverse(matrices: Floats) -> Floats:
@@ -266,7 +361,11 @@ class Spread:
 
 
 def _strongest(
-    universe: Universe, axes: Sequence[_Axis], design: Design, least: Sequence[Floats], some: tuple[int, ...]
+    universe: Universe,
+    axes: Sequence[CutAxis],
+    design: Design,
+    least: Sequence[Floats],
+    some: tuple[int, ...],
 ) -> Iterator[ExposedCount]:
     """The count by several variables whose codes are each the most exposed of their variable.
 
@@ -281,45 +380,8 @@ def _strongest(
         yield ExposedCount(universe.counted, ", ".join(named), design.cross_tabulations, found)
 
 
-def _crossed(
-    axes: Sequence[_Axis],
-    cuts: Integers,
-    known: tuple[Floats, Integers, Floats],
-    some: tuple[int, ...],
-    most: float,
-) -> Iterator[tuple[list[int], int, float]]:
-    """Counts by several variables that are more exposed than every count by one, with their information.
-
-    That happens where codes have a single code below them, along several variables.
-    """
-    whole, below_whole, variances = known
-    others = np.delete(whole, some, axis=1).prod(axis=1) / variances
-    largest = [axes[k].shares.max(axis=1)[cuts[:, k]] for k in some]
-    if others @ np.prod(largest, axis=0) <= most:
-        return
-    rows = _numbers(np.delete(below_whole, some, axis=1))
-    for kinds in _possible_kinds(axes, cuts, others, some, largest, most):
-        seen = np.stack(
-            [axes[k].kinds[kind][1][cuts[:, k]] for k, kind in zip(some, kinds, strict=True)], axis=1
-        )
-        _, once = np.unique(_numbers(np.column_stack([rows, seen])), return_index=True)
-        shares = [axes[k].largest[kind][cuts[once, k]] for k, kind in zip(some, kinds, strict=True)]
-        if others[once] @ np.prod(shares, axis=0) * (1 + 1e-9) <= most:
-            continue
-        codes = [axes[k].distinct[kind] for k, kind in zip(some, kinds, strict=True)]
-        parts = [
-            axes[k].shares[seen[once, at]][:, of] for at, (k, of) in enumerate(zip(some, codes, strict=True))
-        ]
-        letters = "abcdefghijklmnopq"[: len(some)]
-        found = np.einsum(f"r,{','.join('r' + one for one in letters)}->{letters}", others[once], *parts)
-        best = np.unravel_index(int(found.argmax()), found.shape)
-        if found[best] > most:
-            times = np.prod([part[:, at] > 0 for part, at in zip(parts, best, strict=True)], axis=0).sum()
-            yield [int(of[at]) for of, at in zip(codes, best, strict=True)], int(times), float(found[best])
-
-
 def _possible_kinds(
-    axes: Sequence[_Axis],
+    axes: Sequence[CutAxis],
     cuts: Integers,
     others: Floats,
     some: tuple[int, ...],
@@ -336,13 +398,13 @@ def _possible_kinds(
     rest = np.prod(largest[1:], axis=0)
     for kind, largest_of in enumerate(axes[some[0]].largest):
         here = others * largest_of[cuts[:, some[0]]]
-        if (here * rest).sum() * (1 + 1e-9) > most:
+        if (here * rest).sum() > most:
             for further in _possible_kinds(axes, cuts, here, some[1:], largest[1:], most):
                 yield (kind, *further)
 
 
 @dataclass(frozen=True, eq=False)
-class _Axis:
+class CutAxis:
     """The cuts of a variable as seen from below each of its codes."""
 
     codes: tuple[str, ...]
@@ -357,19 +419,25 @@ class _Axis:
         return next(first for codes, first in self.kinds if codes[0] == WHOLE)
 
     @cached_property
+    def parts(self) -> Sequence[tuple[Integers, Integers]]:
+        """The kinds of codes below the whole: a count by all codes of a variable is one without the variable."""
+        below = ((codes[codes != WHOLE], first) for codes, first in self.kinds)
+        return [(codes, first) for codes, first in below if len(codes)]
+
+    @cached_property
     def distinct(self) -> Sequence[Integers]:
         """One of each of the codes that all cuts divide alike, of each kind."""
         return [
-            codes[np.unique(self.shares[:, codes], axis=1, return_index=True)[1]] for codes, _ in self.kinds
+            codes[np.unique(self.shares[:, codes], axis=1, return_index=True)[1]] for codes, _ in self.parts
         ]
 
     @cached_property
     def largest(self) -> Sequence[Floats]:
         """Cut -> the largest share of a code of each kind."""
-        return [self.shares[:, codes].max(axis=1) for codes, _ in self.kinds]
+        return [self.shares[:, codes].max(axis=1) for codes, _ in self.parts]
 
     @classmethod
-    def of(cls, tree: CodeTree, same_noise: bool) -> _Axis:
+    def of(cls, tree: CodeTree, same_noise: bool) -> CutAxis:
         """The cuts of a tree; two that have the same codes below a code are one there.
 
         With the same noise for the same participants codes of the same leaves are the same, too.

@@ -22,6 +22,8 @@ from discreet.release.hierarchy import PublishedHierarchy, published_hierarchy
 from discreet.release.manifest import AxisEntry, CubeEntry
 from discreet.release.reader import CubeFile, PublishedCodes, Release
 
+CELLS_IN_MEMORY = 1 << 26  # of 16 bytes: what measures of one release share
+
 Integers = NDArray[np.int64]
 Records = NDArray[np.uint64]
 Cells = tuple[
@@ -40,6 +42,28 @@ class PublishedTable:
     def id(self) -> str:
         """The id of the cube."""
         return self.cube.id
+
+
+@dataclass(eq=False)
+class _Memory:
+    """Cells of tables that were read, as long as there is room."""
+
+    room: int  # cells
+
+    def once(self, table: PublishedTable) -> PublishedTable:
+        """The same table, read when it is first used."""
+        found: list[Cells] = []
+
+        def load() -> Cells:
+            if found:
+                return found[0]
+            cells = table.load()
+            if len(cells[0]) <= self.room:
+                self.room -= len(cells[0])
+                found.append(cells)
+            return cells
+
+        return replace(table, load=load)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +122,17 @@ class Published:
         return sorted({axis.variable for u in self.universes for t in u.tables for axis in t.cube.axes})
 
 
+def read_once(seen: Published) -> Published:
+    """The same release, whose tables are read once for all measures; the largest are read again beyond a gigabyte."""
+    memory = _Memory(CELLS_IN_MEMORY)
+    return replace(
+        seen,
+        universes=tuple(
+            replace(universe, tables=tuple(map(memory.once, universe.tables))) for universe in seen.universes
+        ),
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyCells:
     """The cells of a table as an averaging attacker sees them: those listed, or all that have records."""
@@ -116,7 +151,13 @@ class Truth:
     counted: Mapping[str, Cells]  # cube -> cells after swapping; the same where nothing is swapped
     records: Mapping[str, Records] = field(
         default_factory=dict
-    )  # cube -> for each cell of ``counted`` a number that is equal where the same records are counted
+    )  # cube -> for each cell of ``counted`` a number that is equal where the same records are counted: key and count
+    before: Mapping[str, Records] | None = None  # the same of ``original``, where anything is swapped
+
+    @property
+    def original_records(self) -> Mapping[str, Records]:
+        """Cube -> keys and counts of the cells before swapping."""
+        return self.records if self.before is None else self.before
 
     @property
     def sides(self) -> tuple[Mapping[str, Cells], ...]:

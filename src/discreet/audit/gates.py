@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.audit.case import make_case, store_truth, stored_truth
 from discreet.audit.corrections import correction_verdict
-from discreet.audit.declared_averaging import most_exposed
+from discreet.audit.declared_averaging import declared_pieces, most_exposed
 from discreet.audit.estimates import declared_estimates
 from discreet.audit.measures import Measures
 from discreet.audit.verdict import GateVerdict
@@ -95,7 +95,9 @@ def _averaging_by_estimates(limit: float, chosen: HierarchicalMechanism, measure
 def _averaging_by_law(limit: float, measures: Measures) -> GateVerdict:
     """Averaging where the release has a guarantee: only by the programme and the law, all cells being noisy."""
     seen = measures.case.published
-    worst = most_exposed(seen.universes, same_noise=False, variance=seen.noise.variance_of)
+    worst = most_exposed(
+        map(declared_pieces, seen.universes), same_noise=False, variance=seen.noise.variance_of
+    )
     found = recovery(np.array([worst.ratio])).probability
     return GateVerdict(
         "averaging",

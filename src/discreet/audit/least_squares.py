@@ -193,7 +193,7 @@ def least_squares(
         sum(one.baseline for one in tallies),
         _expectation([one.linear for one in tallies], rule.probes),
         _expectation([one.within for one in tallies], rule.trials),
-        tuple(nlargest(rule.listed, exposed, _rank)),
+        tuple(nlargest(rule.listed, exposed, rank)),
         tuple(left_out),
     )
 
@@ -209,12 +209,13 @@ def most_recovered(averaging: Averaging, found: LeastSquares) -> tuple[ExposedCe
     best: dict[tuple[str, tuple[tuple[str, str], ...]], ExposedCell] = {}
     for one in (*averaging.exposed, *found.exposed):
         cell = (one.counted, tuple(sorted(one.cell.items())))
-        if cell not in best or _rank(one) > _rank(best[cell]):
+        if cell not in best or rank(one) > rank(best[cell]):
             best[cell] = one
-    return tuple(sorted(best.values(), key=_rank, reverse=True))
+    return tuple(sorted(best.values(), key=rank, reverse=True))
 
 
-def _rank(one: ExposedCell) -> tuple[float, float]:
+def rank(one: ExposedCell) -> tuple[float, float]:
+    """How exposed a count is, for comparison with others."""
     return one.success, -one.ratio
 
 

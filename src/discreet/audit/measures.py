@@ -44,7 +44,7 @@ from discreet.audit.differencing_areas import (
     difference_maps,
     judge_maps,
 )
-from discreet.audit.evidence import Published
+from discreet.audit.evidence import Published, read_once
 from discreet.audit.key_gaps import KeyGapJudgement, KeyGaps, key_gaps
 from discreet.audit.key_gaps import judge as judge_key_gaps
 from discreet.audit.least_squares import LeastSquares, least_squares, most_recovered
@@ -198,8 +198,9 @@ class Measures:
         earlier: Earlier | None = None,
         lookup: Crossing | None = None,
     ) -> None:
-        self.case, self._progress = case, progress
-        self._rule, self._earlier, self._lookup = reconstruction_rule, earlier, lookup
+        self.case, self._progress = replace(case, published=read_once(case.published)), progress
+        self._rule, self._lookup = reconstruction_rule, lookup
+        self._earlier = None if earlier is None else replace(earlier, published=read_once(earlier.published))
 
     @cached_property
     def averaging(self) -> averaging.Averaging:
@@ -388,7 +389,7 @@ class Measures:
             return [], left_out
         found = [
             self._rebuild(name, seen, 0 if seen.noise is EXACT else None)
-            for name, seen in variants(self.case, self._place, self._progress, left_out)
+            for name, seen in variants(self.case, self._place, left_out)
         ]
         return found, left_out
 

@@ -6,22 +6,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.audit.cells import OwnedTable, measured, once
 from discreet.audit.evidence import Published, Truth
 from discreet.audit.utility_figures import ErrorWays, GapFigures, GapSums, WaySums
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
-from discreet.maths.attacks.disclosure import ORIGINAL, PUBLISHED, Side, parts_along, side
+from discreet.maths.attacks.disclosure import ORIGINAL, PUBLISHED, CubeGrid, Side, parts_elsewhere, side
 from discreet.maths.cells.alignment import Integers, Places, aligned, nodes_along
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import (
     Association,
     CellNoise,
+    DistinctCounts,
     ExpectedLosses,
+    PartsAlong,
     class_names,
-    distinct_counts,
     errors,
     expected_errors,
     gaps,
@@ -399,16 +401,18 @@ class _Run:
     def _table(self, owned: OwnedTable) -> None:
         found = side(*aligned(owned.values(self.truth)), owned.grid)
         possible = np.array(owned.sizes, dtype=np.int64)
+        counted = DistinctCounts.of(found.values[:, -1])  # the noise was added to the last column
         values, crosstab = found.values[found.own], found.crosstab[found.own]
-        last = values.shape[1] - 1  # the noise was added to the last column
+        last = values.shape[1] - 1
         laws = self._by_law(owned)
         for column, sums in enumerate(self.sums.values(), start=1):
-            expected = self._expected(laws, values[:, -1], crosstab, possible) if column == last else None
+            own = DistinctCounts(counted.counts, counted.place[found.own])
+            expected = self._expected(laws, own, crosstab, possible) if column == last else None
             found_errors = errors(values[:, column], values[:, 0], crosstab, possible, self.rule.edges)
             sums.add(owned, found_errors, expected)
         self.tables += two_way(owned, found)
         self.areas.add(owned, found, self._law_of)
-        self._gaps(owned, found, laws)
+        self._gaps(owned, found, counted, laws)
 
     def _law_of(self, owned: OwnedTable, crosstab: int) -> ExpectedLosses | None:
         """The expectations of a cross-tabulation's law; None where it is not known."""
@@ -429,7 +433,9 @@ class _Run:
                 grouped.setdefault(law, []).append(crosstab)
         return grouped
 
-    def _expected(self, laws: Laws, counted: Integers, crosstab: Places, possible: Integers) -> Floats | None:
+    def _expected(
+        self, laws: Laws, counted: DistinctCounts, crosstab: Places, possible: Integers
+    ) -> Floats | None:
         total: Floats | None = None
         for law, crosstabs in laws.items():
             here = np.zeros_like(possible)
@@ -438,33 +444,54 @@ class _Run:
             total = part if total is None else total + part
         return total
 
-    def _noise(self, owned: OwnedTable, found: Side, grouped: Laws) -> CellNoise | None:
+    def _noise(
+        self, owned: OwnedTable, found: Side, counted: DistinctCounts, grouped: Laws
+    ) -> CellNoise | None:
         """Mean and variance of the noise of each cell; None where neither law nor variance is known."""
-        noise, counted = self.published.noise, found.values[:, -1]
-        listed, empty = np.zeros((len(counted), 2)), np.zeros((len(owned.owned), 2))
+        noise, counts = self.published.noise, counted.counts
+        empty = np.zeros((len(owned.owned), 2))
         if not grouped:
             if noise.variance is None:
                 return None
-            listed[:, 1] = np.where((counted > 0) | (not noise.keeps_zeros), noise.variance, 0)
+            moments = np.zeros((len(counts), 2))
+            moments[:, 1] = np.where((counts > 0) | (not noise.keeps_zeros), noise.variance, 0)
             empty[:, 1] = 0 if noise.keeps_zeros else noise.variance
-        for law, crosstabs in grouped.items():
-            here = np.isin(found.crosstab, crosstabs) if len(grouped) > 1 else np.ones(len(counted), bool)
-            counts, place = distinct_counts(counted[here])
-            listed[here] = law.moments(counts)[place]
+            return CellNoise(moments, counted.place, empty, noise.same_noise)
+        kind, number = counted.place, np.zeros(len(owned.owned), dtype=np.int32)  # of the law
+        for place, (law, crosstabs) in enumerate(grouped.items()):
+            number[crosstabs] = place
             empty[crosstabs] = law.moments(np.zeros(1, dtype=np.int64))
-        return CellNoise(listed, empty, noise.same_noise)
+        if len(grouped) > 1:
+            kind = kind + np.int32(len(counts)) * number[found.crosstab]
+        every = np.concatenate([law.moments(counts) for law in grouped])
+        return CellNoise(every, kind, empty, noise.same_noise)
 
-    def _gaps(self, owned: OwnedTable, found: Side, laws: Laws) -> None:
-        noise = self._noise(owned, found, laws)
-        silent = CellNoise(np.zeros((len(found.cells), 2)), np.zeros((len(owned.owned), 2)), same_noise=False)
-        totals = measured(owned.cube)[found.crosstab]
+    def _gaps(self, owned: OwnedTable, found: Side, counted: DistinctCounts, laws: Laws) -> None:
+        noise = self._noise(owned, found, counted, laws)
+        silent = CellNoise(
+            np.zeros((len(counted.counts), 2)), counted.place, np.zeros((len(owned.owned), 2)), False
+        )
+        totals = measured(owned.cube)
         for k, axis in enumerate(owned.cube.axes):
-            children, crosstab, own = parts_along(found, owned.grid, k)
+            along = _parts_along(found, owned.grid, k, totals)
             judged = gaps(
-                found.values[:, 0], found.values[:, -1], noise or silent, found.wider[k],
-                children, crosstab, own & totals,
-            )  # fmt: skip
+                found.cells, found.values[:, 0], found.values[:, -1], noise or silent, found.crosstab, along
+            )
             self.gap_sums.add(axis.variable, judged, has_expected=noise is not None)
+
+
+def _parts_along(found: Side, grid: CubeGrid, axis: int, totals: NDArray[np.bool_]) -> PartsAlong:
+    """The parts of a table's cells along one axis; ``totals``: which cross-tabulations are compared with them."""
+    parents = grid.parents[axis]
+    return PartsAlong(
+        grid.strides[axis],
+        np.bincount(parents[1:], minlength=len(parents)),
+        found.wider[axis],
+        grid.radices[axis],
+        totals,
+        grid.owned,
+        parts_elsewhere(found, grid, axis) if grid.earlier else None,
+    )
 
 
 def utility_by(seen: Published, truth: Truth, by: str = "", progress: Progress | None = None) -> Utility:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.audit.cells import OwnedTable, Way, ways
 from discreet.maths.cells.alignment import Integers
@@ -24,7 +24,6 @@ from discreet.maths.utility import (
     relative_quantile,
 )
 
-_Number = TypeVar("_Number", np.int64, np.float64)
 LOSSES = (Measure.L1, Measure.L2, Measure.L3)
 
 
@@ -165,13 +164,15 @@ class WaySums:
         for c in owned.new:
             for way in ways(owned, owned.levels(c), self.areas):
                 by_way.setdefault(way, []).append(c)
+        counted = cache(partial(_counted, errors))  # the same cross-tabulations are in several ways
         for way, crosstabs in by_way.items():
             one = self.added.get(way) or self._nothing(errors)
+            cells, absolute, relative = counted(tuple(crosstabs))
             self.added[way] = _Added(
-                _added(one.cells, errors.cells[crosstabs]),
+                one.cells + cells,
                 _added(one.sums, errors.sums[crosstabs]),
-                _added(one.absolute, errors.absolute[crosstabs]),
-                _added(one.relative, errors.relative[crosstabs]),
+                one.absolute + absolute,
+                one.relative + relative,
                 _added(one.expected, expected[crosstabs]),
                 _added(one.distances, distances[crosstabs]),
                 one.crosstabs + len(crosstabs),
@@ -224,9 +225,18 @@ class WaySums:
         )
 
 
-def _added(first: NDArray[_Number], others: NDArray[_Number]) -> NDArray[_Number]:
+def _counted(errors: CellErrors, crosstabs: tuple[int, ...]) -> tuple[Integers, Integers, Integers]:
+    """The numbers of cells of some cross-tabulations: by size class, and also by absolute and by relative error."""
+    some = list(crosstabs)
+    cells, absolute, relative = (
+        part[some].sum(axis=0) for part in (errors.cells, errors.absolute, errors.relative)
+    )
+    return cells, absolute, relative
+
+
+def _added(first: Floats, others: Floats) -> Floats:
     """The sum of arrays, one after the other, so that the result does not depend on how many come at once."""
-    whole: NDArray[_Number] = np.concatenate([first[np.newaxis], others]).sum(axis=0, dtype=first.dtype)
+    whole: Floats = np.concatenate([first[np.newaxis], others]).sum(axis=0, dtype=first.dtype)
     return whole
 
 

@@ -37,7 +37,7 @@ from discreet.maths.attacks.bayes_nested import (
     unknown_members,
 )
 from discreet.maths.noise.additive import AdditiveLaw, discrete_gaussian, discrete_laplace, exact
-from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw, Publishing
+from discreet.maths.noise.publishing import LARGEST_COUNT, UNCHANGED, PublishedLaw, Publishing
 from discreet.report.bayes import count_lines, hierarchy_lines, histogram_lines, levels_lines, nested_lines
 
 MOST_CATEGORIES = 100_000

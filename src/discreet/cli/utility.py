@@ -44,9 +44,11 @@ def utility(
     key = read_secret(secret, os.environ)
     pairs = [(release, programme), *_paired(others or [], other_programmes or [])]
     found: dict[str, Utility] = {}
+    cases: list[Case] = []
     with shown_progress(quiet or json) as progress:
         for folder, declared in pairs:
-            case = open_case(load_programme(declared), key, open_release(folder), threads, progress)
+            case = open_case(load_programme(declared), key, open_release(folder), threads, progress, cases)
+            cases.append(case)
             found[_name(folder, case, found)] = utility_by(case.published, case.truth, by, progress)
     if json:
         emit_json(_document(found))

@@ -7,15 +7,17 @@ states what a programme exposes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache, partial
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
+from discreet.lazy import lazily
 from discreet.maths.attacks.averaging import contour, success
 from discreet.maths.attacks.bounds import (
     SEXES,
@@ -25,9 +27,14 @@ from discreet.maths.attacks.bounds import (
     reveals,
     tuples_needed,
 )
-from discreet.maths.attacks.tuples import Expected, Groups, expected
+from discreet.maths.attacks.tuples import MOST_PARTS, Expected, Groups, expected
 from discreet.maths.noise.law import Floats, Pmf
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+
+if TYPE_CHECKING:
+    from scipy import optimize
+else:
+    optimize = lazily("scipy.optimize")
 
 Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
@@ -135,10 +142,10 @@ class Plane:
 
 def plane(V: Floats, D: Integers, exposed: ProgrammeExposure, limits: RiskLimits, js: int = 0) -> Plane:
     """Judge every pair of a grid; counts 1..js are never published."""
-    laws = [[maximum_entropy(float(v), int(d)) for v in V] for d in D]
+    laws = [[_law(float(v), int(d)) for v in V] for d in D]
     variance = _over(laws, lambda law: law.variance)
     averaged = _over(laws, lambda law: success(law.variance, exposed.ratio))
-    revealed = _over(laws, lambda law: reveal(law, exposed.tuples).probability)
+    revealed = np.array([revealed_by(row, exposed.tuples) for row in laws]).reshape(variance.shape)
     needed = _over(laws, lambda law: float(tuples_needed(reveals(law, law.last), limits.revealed)))
     distorted = _over(laws, lambda law: beyond(law, limits.change))
     stays: Floats = np.broadcast_to([one_stays(float(v), js) for v in V], variance.shape)
@@ -153,6 +160,46 @@ def plane(V: Floats, D: Integers, exposed: ProgrammeExposure, limits: RiskLimits
     return Plane(V, D, variance, averaged, revealed, stays, needed, distorted, holds)
 
 
+@lru_cache(maxsize=8192)
+def _law(variance: float, bound: int) -> Pmf:
+    """The law of maximum entropy: several planes of one advice have the same grid."""
+    return maximum_entropy(variance, bound)
+
+
+def revealed_by(laws: Sequence[Pmf], tuples: Groups) -> Floats:
+    """The probability that tuples reveal the bound E of each of some symmetric laws: as ``reveal``, all at once.
+
+    A gap of n parts and their total above (n + 1)(E - 1) is one whose n + 1 noises lack together at most n of their
+    largest sum (n + 1) E. So only the first n + 1 coefficients of the power q(z)^(n + 1) are needed, where q(z) is the
+    sum of p(E - d) z^d.
+    """
+    if not laws:
+        return np.zeros(0)
+    bound, unseen = laws[0].last, np.zeros(len(laws))
+    lacking: dict[int, Counter[int]] = {}  # noisy parts -> what may be lacking of a negative gap -> tuples
+    for (parts, positive), number in tuples.items():
+        if positive > 1:
+            noisy = min(positive, MOST_PARTS)
+            at_most = max(noisy - (parts - positive) * (bound - 1), -1)
+            lacking.setdefault(noisy, Counter())[at_most] += number
+    most = max(lacking, default=0)
+    q = np.stack([law.p[::-1][: most + 1] for law in laws])
+    power = np.zeros((len(laws), most + 1))  # of q, up to the coefficient of z^most
+    power[:, : q.shape[1]] = q
+    for noisy in range(1, most + 1):
+        power, before = np.zeros_like(power), power
+        for d in range(q.shape[1]):
+            power[:, d:] += q[:, d, None] * before[:, : most + 1 - d]
+        if noisy in lacking:
+            within = np.cumsum(power, axis=1)
+            for at_most, number in lacking[noisy].items():
+                shows = within[:, noisy] + (within[:, at_most] if at_most >= 0 else 0.0)
+                with np.errstate(divide="ignore"):
+                    unseen += number * np.log1p(-np.minimum(shows, 1.0))
+    found: Floats = -np.expm1(unseen)
+    return found
+
+
 def _over(laws: list[list[Pmf]], measure: Callable[[Pmf], float]) -> Floats:
     return np.array([[measure(law) for law in row] for row in laws])
 
@@ -164,12 +211,14 @@ def _has_ptable(V: Floats, D: Integers, js: int) -> Bools:
     return (max(js, 1) <= D)[:, None] & (least <= V)[None] & (V[None] <= most[:, None] + 1e-9)
 
 
-@cache
 def one_stays(V: float, js: int = 0) -> float:
     """p(1 -> 1) of a p-table; row 1 is nearly the same for all D, and constant for V above its largest variance."""
-    if js:
-        return 0.0
-    table = solve(PTableParameters(FIRST_ROW_D, min(V, FIRST_ROW_V)))
+    return 0.0 if js else _first_row_stays(min(V, FIRST_ROW_V))
+
+
+@cache
+def _first_row_stays(V: float) -> float:
+    table = solve(PTableParameters(FIRST_ROW_D, V))
     return float(table.probabilities[1][table.targets[1] == 1].sum())
 
 
@@ -227,7 +276,9 @@ class OneParameter:
             return LARGEST_PARAMETER
         by_logarithm = partial(_at_exponent, falling)
         return math.exp(
-            brentq(by_logarithm, math.log(SMALLEST_PARAMETER), math.log(LARGEST_PARAMETER), xtol=1e-12)
+            optimize.brentq(
+                by_logarithm, math.log(SMALLEST_PARAMETER), math.log(LARGEST_PARAMETER), xtol=1e-12
+            )
         )
 
 

@@ -44,15 +44,27 @@ class Measure(IntEnum):
     BIAS = 6  # published minus true
 
 
-def distinct_counts(counts: Integers) -> tuple[Integers, Integers]:
-    """The different counts ascending, and the place of each among them; small ones are found without sorting."""
-    if counts.max(initial=0) >= STORED or counts.min(initial=0) < 0:
-        distinct, place = np.unique(counts, return_inverse=True)
-        return distinct, place
-    distinct = np.flatnonzero(np.bincount(counts, minlength=1))
-    places = np.zeros(STORED, dtype=np.int64)
-    places[distinct] = np.arange(len(distinct))
-    return distinct, places[counts]
+@dataclass(frozen=True, eq=False)
+class DistinctCounts:
+    """The different counts of some cells ascending, and which of them each cell has."""
+
+    counts: Integers
+    place: Places
+
+    @classmethod
+    def of(cls, counts: Integers) -> DistinctCounts:
+        """Without sorting, but for the few large ones."""
+        if counts.min(initial=0) < 0:
+            distinct, where = np.unique(counts, return_inverse=True)
+            return cls(distinct, where.astype(np.int32))
+        few = np.minimum(counts, STORED)
+        small = np.flatnonzero(np.bincount(few, minlength=STORED + 1)[:STORED])
+        places = np.zeros(STORED + 1, dtype=np.int32)
+        places[small] = np.arange(len(small))
+        place, large = places[few], np.flatnonzero(counts >= STORED)
+        distinct, where = np.unique(counts[large], return_inverse=True)
+        place[large] = len(small) + where
+        return cls(np.concatenate([small, distinct]), place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +109,18 @@ def errors(
 
 
 def expected_errors(
-    true: Integers, crosstab: Places, possible: Integers, edges: tuple[int, ...], per_count: ExpectedLosses
+    true: DistinctCounts,
+    crosstab: Places,
+    possible: Integers,
+    edges: tuple[int, ...],
+    per_count: ExpectedLosses,
 ) -> Floats:
     """The expected sums[cross-tabulation, class, measure] where every cell's noise has the same law."""
     sums = np.zeros((len(possible), len(edges) + 1, len(Measure)))
-    here = (possible[crosstab] > 0) & (true > 0)
-    counts, place = distinct_counts(true[here])
-    klass = np.searchsorted(np.array(edges), true[here], side="right")
-    _add_expected(per_count.at(counts), place, klass, crosstab[here], sums)
-    empty = possible - np.bincount(crosstab[here], minlength=len(possible))
-    sums[:, 0] = empty[:, None] * per_count.at(np.zeros(1, dtype=np.int64))
+    klass = np.searchsorted(np.array(edges), true.counts, side="right")
+    occupied = np.zeros(len(possible), dtype=np.int64)
+    _add_expected(per_count.at(true.counts), klass, true.place, crosstab, possible, sums, occupied)
+    sums[:, 0] = (possible - occupied)[:, None] * per_count.at(np.zeros(1, dtype=np.int64))
     return sums
 
 
@@ -274,10 +288,16 @@ def _add(
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _add_expected(per_count: Any, place: Any, klass: Any, crosstab: Any, sums: Any) -> None:
+def _add_expected(
+    per_count: Any, klass: Any, place: Any, crosstab: Any, possible: Any, sums: Any, occupied: Any
+) -> None:
     for i in range(place.size):
+        c, k = crosstab[i], klass[place[i]]
+        if k == 0 or possible[c] == 0:
+            continue
+        occupied[c] += 1
         for m in range(per_count.shape[1]):
-            sums[crosstab[i], klass[i], m] += per_count[place[i], m]
+            sums[c, k, m] += per_count[place[i], m]
 
 
 def class_names(edges: tuple[int, ...]) -> tuple[str, ...]:
@@ -326,9 +346,23 @@ def expected_error(count: int, published: NDArray[np.int64], p: Floats) -> CellE
 class CellNoise:
     """Mean and variance of the noise of each listed cell, and of an empty cell of each cross-tabulation."""
 
-    listed: Floats  # [cell, 2]
+    moments: Floats  # [kind, 2]
+    kind: NDArray[np.int32]  # cell -> which of them it has
     empty: Floats  # [cross-tabulation, 2]
     same_noise: bool  # the same participants have the same noise
+
+
+@dataclass(frozen=True, eq=False)
+class PartsAlong:
+    """The parts of the cells of a table along one axis."""
+
+    stride: int
+    children: Integers  # node -> its parts, listed or not
+    wider: Places  # cell -> the one that it is a part of
+    deeper: int  # what is added to the number of a cell's cross-tabulation for that of its parts
+    totals: NDArray[np.bool_]  # cross-tabulation -> whether its cells are compared with their parts ..
+    own: NDArray[np.bool_]  # .. and whether its cells are counted here as parts
+    elsewhere: NDArray[np.bool_] | None = None  # cell -> whether its parts are counted elsewhere all the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,28 +376,29 @@ class Gaps:
 
 
 def gaps(
+    cells: Integers,
     published: Integers,
     true: Integers,
     noise: CellNoise,
-    wider: Places,
-    children: Integers,
     crosstab: Places,
-    own: NDArray[np.bool_],
+    along: PartsAlong,
 ) -> Gaps:
     """Compare each total that is not zero with the sum of the cells below it along one axis.
 
     With independent noise the gap has the expected square var(total) + sum var(parts) + (bias of the total - sum of
-    biases)^2; with the noise of participants it is zero where one part has all of them. ``children`` is the number of
-    parts that each cell has along the axis, listed or not, ``crosstab`` the cross-tabulation of the parts, and ``own``
-    states whether they are counted here.
+    biases)^2; with the noise of participants it is zero where one part has all of them.
     """
     found = Gaps(np.zeros((len(noise.empty), 5)), np.zeros(len(noise.empty), dtype=np.int64))
-    parts, number = np.zeros((2, len(published)), dtype=np.int64)
-    summed = np.zeros((len(published), 2))
-    same = np.zeros(len(published), dtype=np.bool_)
-    _gather(published, true, noise.listed, wider, noise.same_noise, parts, number, summed, same)
+    below = (
+        *np.zeros((2, len(cells)), dtype=np.int64),
+        np.zeros((len(cells), 2)),
+        np.zeros(len(cells), dtype=np.bool_),
+    )
+    _gather(published, true, noise.moments, noise.kind, along.wider, noise.same_noise, *below)
+    elsewhere = np.empty(0, dtype=np.bool_) if along.elsewhere is None else along.elsewhere
+    axis = (along.stride, along.children, along.deeper, along.totals, along.own, elsewhere)
     _compare(
-        published, true, noise.listed, noise.empty, children, crosstab, own, parts, number, summed, same,
+        cells, published, true, noise.moments, noise.kind, noise.empty, crosstab, axis, below,
         found.sums, found.largest,
     )  # fmt: skip
     return found
@@ -374,6 +409,7 @@ def _gather(
     published: Any,
     true: Any,
     moments: Any,
+    kind: Any,
     wider: Any,
     same_noise: Any,
     parts: Any,
@@ -387,39 +423,46 @@ def _gather(
             continue
         parts[j] += published[i]
         number[j] += 1
-        summed[j, 0] += moments[i, 0]
-        summed[j, 1] += moments[i, 1]
+        summed[j, 0] += moments[kind[i], 0]
+        summed[j, 1] += moments[kind[i], 1]
         same[j] |= same_noise and true[i] == true[j]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _compare(
+    cells: Any,
     published: Any,
     true: Any,
     moments: Any,
+    kind: Any,
     empty: Any,
-    children: Any,
     crosstab: Any,
-    own: Any,
-    parts: Any,
-    number: Any,
-    summed: Any,
-    same: Any,
+    axis: Any,
+    below: Any,
     sums: Any,
     largest: Any,
 ) -> None:
+    stride, children, deeper, totals, own, elsewhere = axis
+    parts, number, summed, same = below
+    node, end = 0, np.int64(-1)  # the node is computed once for each run of cells that share it
     for j in range(published.size):
-        if true[j] <= 0 or children[j] == 0 or not own[j]:
+        if cells[j] >= end:
+            node = (cells[j] // stride) % children.size
+            end = (cells[j] // stride + 1) * stride
+        if true[j] <= 0 or children[node] == 0 or not totals[crosstab[j]]:
             continue
-        c, gap = crosstab[j], abs(published[j] - parts[j])
-        unlisted = children[j] - number[j]
+        c = crosstab[j] + deeper
+        if not own[c] or (elsewhere.size and elsewhere[j]):
+            continue
+        gap = abs(published[j] - parts[j])
+        unlisted = children[node] - number[j]
         sums[c, 0] += 1
         sums[c, 1] += gap != 0
         sums[c, 2] += gap
         sums[c, 3] += float(gap) * gap
         if not same[j]:
-            bias = moments[j, 0] - summed[j, 0] - unlisted * empty[c, 0]
-            sums[c, 4] += moments[j, 1] + summed[j, 1] + unlisted * empty[c, 1] + bias * bias
+            bias = moments[kind[j], 0] - summed[j, 0] - unlisted * empty[c, 0]
+            sums[c, 4] += moments[kind[j], 1] + summed[j, 1] + unlisted * empty[c, 1] + bias * bias
         largest[c] = max(largest[c], gap)
 
 

@@ -13,21 +13,25 @@ import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import altair as alt
-import vl_convert
-from altair.utils.schemapi import debug_mode
-
+from discreet.lazy import lazily
 from discreet.page.markup import Html, joined, safe
 from discreet.page.style import BLUE, FAINT, GREY, GRID, INK, PAPER, TINT
+
+if TYPE_CHECKING:
+    import altair as alt
+    import vl_convert
+    from altair.utils import schemapi
+else:
+    alt, vl_convert, schemapi = map(lazily, ("altair", "vl_convert", "altair.utils.schemapi"))
 
 WIDE, NARROW = 720, 340  # pixels
 PNG_SCALE = 2
 FONT = "sans-serif"
 SUBTITLE = 108  # letters in a line
 
-Drawing = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
+Drawing: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +83,7 @@ class Chart:
         return self._rendered(self.spec(), "file")
 
     def _spec(self, width: int) -> dict[str, Any]:
-        with debug_mode(False):  # validating takes longer than drawing, and the tests do it
+        with schemapi.debug_mode(False):  # validating takes longer than drawing, and the tests do it
             found: dict[str, Any] = self.draw(width).to_dict(validate=False)
         is_single = not found.keys() & {"facet", "vconcat"}
         return {**({"autosize": _FIT} if is_single else {}), **found, "config": _CONFIG}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def require_plain(path: Path) -> None:
 
 
 def possible_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
-    """What cannot have been published, in a release whose files are intact."""
+    """Codelists and axes that cannot have been published, in a release whose files are intact."""
     known: dict[str, PublishedCodes] = {}
     for place in sorted({axis.codelist for cube in manifest.cubes for axis in cube.axes}):
         try:
@@ -57,7 +58,7 @@ def possible_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
         yield from _codelist_problems(place, known[place])
     for cube in manifest.cubes:
         yield from _axis_problems(cube, known)
-        yield from _cube_values(folder, manifest, cube)
+        yield from _row_problems(folder, cube)
 
 
 def _codelist_problems(place: str, listed: PublishedCodes) -> Iterator[str]:
@@ -77,34 +78,60 @@ def _axis_problems(cube: CubeEntry, known: Mapping[str, PublishedCodes]) -> Iter
             yield f"cube {cube.id}: the manifest states {axis.codes} codes of {axis.breakdown}, its list has {found}"
 
 
-def _cube_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> Iterator[str]:
-    file = cube.file(ReleaseFormat.PARQUET)
-    if file is None:
+def _row_problems(folder: Path, cube: CubeEntry) -> Iterator[str]:
+    if (file := cube.file(ReleaseFormat.PARQUET)) is None:
         return
-    least, publishing = (1, UNCHANGED) if cube.weight else (_smallest(manifest), _publishing(manifest))
     try:
         with pq.ParquetFile((folder / file.path).absolute()) as stored:
-            if (rows := stored.metadata.num_rows) != cube.cells:
-                yield f"cube {cube.id}: the manifest states {cube.cells} cells, its file has {rows}"
-                return
-            for part in stored.iter_batches(columns=[VALUE]):
-                values = part.column(0).to_numpy(zero_copy_only=False)
-                wrong = _impossible(values, least, publishing)
-                if wrong.any():
-                    example, number = values[wrong][0].item(), int(wrong.sum())
-                    yield f"cube {cube.id}: {number} values that its noise cannot give, for example {example}"
-                    return
-    except (*UNREADABLE, IndexError, TypeError):
-        return  # damaged, or not the columns of a cube: reported where cells are compared
+            rows = stored.metadata.num_rows
+    except UNREADABLE:
+        return  # damaged: reported where cells are compared
+    if rows != cube.cells:
+        yield f"cube {cube.id}: the manifest states {cube.cells} cells, its file has {rows}"
 
 
-def _impossible(values: Values, least: int, publishing: Publishing) -> NDArray[np.bool_]:
-    """Values beyond all counts, below the smallest one that is published, or not multiples of the rounding base."""
-    found: NDArray[np.bool_] = ~np.isfinite(values) | (np.abs(values) > LARGEST)
-    if values.dtype.kind == "i":
-        found |= (values > 0) & (values < max(least, publishing.threshold))
-        found |= values % publishing.rounding != 0
-    return found
+@dataclass(frozen=True)
+class PossibleValues:
+    """The values that the noise of a cube can give."""
+
+    cube: str
+    least: int  # positive count
+    publishing: Publishing
+
+    @classmethod
+    def of(cls, manifest: Manifest, cube: CubeEntry) -> PossibleValues:
+        """As the manifest describes the noise of a cube."""
+        if cube.weight:
+            return cls(cube.id, 1, UNCHANGED)
+        return cls(cube.id, _smallest(manifest), _publishing(manifest))
+
+    def problem(self, values: Values) -> str | None:
+        """The first value that is impossible, and how many there are; None where there are none.
+
+        Values beyond all counts, below the smallest one that is published, or not multiples of the rounding base.
+        """
+        wrong: NDArray[np.bool_] = ~np.isfinite(values) | (np.abs(values) > LARGEST)
+        if values.dtype.kind == "i":
+            wrong |= (values > 0) & (values < max(self.least, self.publishing.threshold))
+            if self.publishing.rounding > 1:
+                wrong |= values % self.publishing.rounding != 0
+        if not wrong.any():
+            return None
+        example, number = values[wrong][0].item(), int(wrong.sum())
+        return f"cube {self.cube}: {number} values that its noise cannot give, for example {example}"
+
+
+def impossible_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> str | None:
+    """The values of a cube that its noise cannot give, whatever else is wrong with its file."""
+    file = cube.file(ReleaseFormat.PARQUET)
+    if file is None:
+        return None
+    try:
+        with pq.ParquetFile((folder / file.path).absolute()) as stored:
+            values = stored.read(columns=[VALUE])[VALUE].to_numpy()
+        return PossibleValues.of(manifest, cube).problem(values)
+    except (*UNREADABLE, KeyError, TypeError):
+        return None  # damaged, or not the columns of a cube: reported where cells are compared
 
 
 def _smallest(manifest: Manifest) -> int:

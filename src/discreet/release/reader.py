@@ -193,6 +193,24 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
+class Texts:
+    """A column of texts: the different ones, and which of them each row has."""
+
+    distinct: tuple[str, ...]
+    which: NDArray[np.int32]
+
+
+NO_TEXTS = Texts((), np.empty(0, dtype=np.int32))
+
+
+def _texts(column: pa.ChunkedArray) -> Texts:
+    """A dictionary-encoded column as one."""
+    whole = column.unify_dictionaries().combine_chunks()
+    chunk = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    return Texts(tuple(chunk.dictionary.to_pylist()), chunk.indices.to_numpy())
+
+
+@dataclass(frozen=True, eq=False)
 class CubeFile:
     """A cube's Parquet file and the codes of its axes, the total first."""
 
@@ -205,7 +223,7 @@ class CubeFile:
         """The rows by row group."""
         return (rows for rows, _ in self.parts_with(""))
 
-    def parts_with(self, column: str) -> Iterator[tuple[Rows, NDArray[np.object_]]]:
+    def parts_with(self, column: str) -> Iterator[tuple[Rows, Texts]]:
         """The rows by row group, and the texts of one more column; none where it has no name."""
         strides = np.cumprod([1, *(len(codes) for codes in reversed(self.codes))])[-2::-1]
         last, rows = -1, 0
@@ -215,8 +233,7 @@ class CubeFile:
             values = table[VALUE].to_numpy()
             self._require_rows(cells, last, values)
             last, rows = int(cells[-1]), rows + len(cells)
-            texts = table[column].to_pylist() if column else []
-            yield Rows(nodes, cells, values), np.array(texts, dtype=object)
+            yield Rows(nodes, cells, values), _texts(table[column]) if column else NO_TEXTS
         if rows != self.entry.cells:
             raise BrokenRelease(
                 f"cube {self.entry.id}: the manifest states {self.entry.cells} cells, its file has {rows}"
@@ -254,14 +271,12 @@ class CubeFile:
 
     def _nodes(self, axis: int, table: pa.Table) -> NDArray[np.int64]:
         variable, position = self.entry.axes[axis].variable, self._positions[axis]
-        column = table[variable].unify_dictionaries().combine_chunks()
-        chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-        codes = chunk.dictionary.to_pylist()
-        strange = [code for code in codes if code not in position]
+        column = _texts(table[variable])
+        strange = [code for code in column.distinct if code not in position]
         if strange:
             raise BrokenRelease(f"cube {self.entry.id}: {variable} has the unlisted code {strange[0]!r}")
-        node_of: NDArray[np.int64] = np.array([position[code] for code in codes], dtype=np.int64)
-        nodes: NDArray[np.int64] = node_of[chunk.indices.to_numpy()]
+        node_of: NDArray[np.int64] = np.array([position[code] for code in column.distinct], dtype=np.int64)
+        nodes: NDArray[np.int64] = node_of[column.which]
         return nodes
 
     def _require_rows(self, cells: NDArray[np.int64], last: int, values: Values) -> None:

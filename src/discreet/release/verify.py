@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease
 from discreet.formats.dataset import DECIMALS
-from discreet.formats.levels import AxisLevels, axis_levels, levels_of
+from discreet.formats.levels import AxisLevels, Levels, axis_levels, levels_of
 from discreet.maths.cells.counting import roll_up_sparse
 from discreet.programme.codelist import TOTAL
 from discreet.programme.cube import crossed
@@ -33,8 +34,14 @@ from discreet.release.manifest import (
     codelist_place,
     read_manifest,
 )
-from discreet.release.possible import possible_problems, require_plain, unusual_files
-from discreet.release.reader import CubeFile, PublishedCodes, Release, Values, read_codes
+from discreet.release.possible import (
+    PossibleValues,
+    impossible_values,
+    possible_problems,
+    require_plain,
+    unusual_files,
+)
+from discreet.release.reader import CubeFile, PublishedCodes, Release, Texts, Values, read_codes
 from discreet.release.signature import UNSIGNED, SignatureState, Signed, read_signature
 from discreet.release.verify_estimates import recomputed
 from discreet.release.verify_formats import format_problems
@@ -51,6 +58,7 @@ class Comparison:
 
     problems: tuple[str, ...]
     compared: int
+    impossible: tuple[str, ...] = ()  # values that the noise of a cube cannot give
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,44 @@ class _Cells:
     nodes: tuple[NDArray[np.int64], ...]  # one array for each axis
     hashes: NDArray[np.uint64]
     values: Values
+    levels: Texts  # the column of levels, where it is read
+
+
+class _RowChecks:
+    """What single rows show, collected while the cubes of a population are read once to be compared."""
+
+    def __init__(
+        self, members: Sequence[_Member], known: Mapping[str, PublishedCodes], manifest: Manifest
+    ) -> None:
+        self.column = manifest.level_column
+        self.impossible: dict[str, str] = {}  # cube -> values that its noise cannot give
+        self.read: set[str] = set()  # cubes that were read to their end
+        self._values = {one.entry.id: PossibleValues.of(manifest, one.entry) for one in members}
+        self._levels: dict[str, Levels] = {}
+        self._wrong: dict[str, str] = {}
+        for member in members if self.column else ():
+            found = _levels(member, known)
+            if isinstance(found, str):
+                self._wrong[member.entry.id] = found
+            else:
+                self._levels[member.entry.id] = found
+
+    def look(self, cube: str, cells: _Cells) -> None:
+        """Look at the values and levels of some rows of a cube."""
+        if (problem := self._values[cube].problem(cells.values)) is not None:
+            self.impossible.setdefault(cube, problem)
+        if (levels := self._levels.get(cube)) is not None and cube not in self._wrong:
+            first: dict[str, int] = {}
+            named = np.array([first.setdefault(name, place) for place, name in enumerate(levels.names)])
+            stated = np.array([first.get(name, -1) for name in cells.levels.distinct])
+            if not np.array_equal(stated[cells.levels.which], named[levels.places(cells.nodes)]):
+                self._wrong[cube] = (
+                    f"cube {cube}: the column {self.column} does not have the levels of its codes"
+                )
+
+    def wrong_levels(self, members: Sequence[_Member]) -> Iterator[str]:
+        """The cubes whose rows do not have the level that follows from their codes; without levels none."""
+        return (self._wrong[one.entry.id] for one in members if one.entry.id in self._wrong)
 
 
 def compare(folder: Path, manifest: Manifest) -> Comparison:
@@ -104,19 +150,31 @@ def compare(folder: Path, manifest: Manifest) -> Comparison:
     except BrokenRelease as broken:
         return Comparison((str(broken),), 0)
     problems: list[str] = []
+    impossible: dict[str, str] = {}
     compared = 0
     for population in dict.fromkeys(cube.population for cube in manifest.cubes):
         entries = [cube for cube in manifest.cubes if cube.population == population]
+        members = _members(folder, entries, known, manifest.noise.keeps_negatives)
+        checks = _RowChecks(members, known, manifest)
         try:
-            members = _members(folder, entries, known, manifest.noise.keeps_negatives)
-            outcome = _compare_population(members, ROWS_PER_PASS)
+            outcome = _compare_population(members, checks, ROWS_PER_PASS)
             problems.extend(_wrong_sums(members, known, manifest))
-            problems.extend(_wrong_levels(members, known, manifest.level_column))
+            problems.extend(checks.wrong_levels(members))
         except BrokenRelease as broken:
             outcome = Comparison((str(broken),), 0)
+            unread = (entry for entry in entries if entry.id not in checks.read)
+            impossible |= _impossible(folder, manifest, unread)
+        impossible |= checks.impossible
         problems.extend(outcome.problems)
         compared += outcome.compared
-    return Comparison(tuple(problems), compared)
+    in_order = tuple(impossible[cube.id] for cube in manifest.cubes if cube.id in impossible)
+    return Comparison(tuple(problems), compared, in_order)
+
+
+def _impossible(folder: Path, manifest: Manifest, cubes: Iterable[CubeEntry]) -> dict[str, str]:
+    """Cube -> its values that are impossible, of cubes that are not compared."""
+    found = {cube.id: impossible_values(folder, manifest, cube) for cube in cubes}
+    return {cube: problem for cube, problem in found.items() if problem is not None}
 
 
 def _members(
@@ -128,11 +186,8 @@ def _members(
         for axis in entry.axes:
             for code in known[axis.codelist].codes:
                 cubes_of[axis.variable, code] = cubes_of.get((axis.variable, code), 0) | 1 << number
-    words = -(-len(entries) // _WORD)
     axes = {
-        (axis.variable, axis.codelist): _axis(
-            axis.variable, known[axis.codelist], cubes_of, words, len(entries)
-        )
+        (axis.variable, axis.codelist): _axis(axis.variable, known[axis.codelist], cubes_of, len(entries))
         for entry in entries
         for axis in entry.axes
     }
@@ -150,27 +205,35 @@ def _published(
     entry: CubeEntry, axes: Sequence[_Axis], entries: Sequence[CubeEntry]
 ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
     """Which cross-tabulations a cube publishes, and which cubes publish each, where a manifest restricts them."""
-    names = [crossed(levels) for levels in _crossings(axes)]
     listed = [None if one.published is None else set(one.published) for one in entries]
+    if not any(one is not None for one in listed):
+        every = prod(int(axis.depths.max()) + 1 for axis in axes)
+        return np.ones(every, dtype=np.bool_), np.repeat(
+            _bits([(1 << len(entries)) - 1], len(entries)), every, axis=1
+        )
+    names = [crossed(levels) for levels in _crossings(axes)]
     bits = [sum(1 << k for k, own in enumerate(listed) if own is None or name in own) for name in names]
-    words, word = -(-len(entries) // _WORD), (1 << _WORD) - 1
-    shared = np.array([[mask >> (_WORD * k) & word for mask in bits] for k in range(words)], dtype=np.uint64)
     here = None if entry.published is None else set(entry.published)
-    return np.array([here is None or name in here for name in names]), shared
+    return np.array([here is None or name in here for name in names]), _bits(bits, len(entries))
+
+
+def _bits(masks: Sequence[int], cubes: int) -> NDArray[np.uint64]:
+    """(word, mask) -> the bits of numbers with one bit for each cube."""
+    words, word = -(-cubes // _WORD), (1 << _WORD) - 1
+    return np.array([[mask >> (_WORD * k) & word for mask in masks] for k in range(words)], dtype=np.uint64)
 
 
 def _axis(
-    variable: str, listed: PublishedCodes, cubes_of: Mapping[tuple[str, str], int], words: int, cubes: int
+    variable: str, listed: PublishedCodes, cubes_of: Mapping[tuple[str, str], int], cubes: int
 ) -> _Axis:
     codes = listed.codes
     every = (1 << cubes) - 1
     bits = [every if code == TOTAL else cubes_of[variable, code] for code in codes]
-    word = (1 << _WORD) - 1
     return _Axis(
         variable,
         codes,
         np.array([_pair_hash(variable, code) for code in codes], dtype=np.uint64),
-        np.array([[mask >> (_WORD * k) & word for mask in bits] for k in range(words)], dtype=np.uint64),
+        _bits(bits, cubes),
         np.array(_depths(listed), dtype=np.int64),
     )
 
@@ -194,12 +257,12 @@ def _pair_hash(variable: str, code: str) -> int:
     return int.from_bytes(hashlib.blake2b(f"{variable}\0{code}".encode(), digest_size=8).digest(), "little")
 
 
-def _compare_population(members: Sequence[_Member], rows_per_pass: int) -> Comparison:
+def _compare_population(members: Sequence[_Member], checks: _RowChecks, rows_per_pass: int) -> Comparison:
     passes = max(1, -(-sum(member.entry.cells for member in members) // rows_per_pass))
     odd: list[NDArray[np.uint64]] = []
     compared = 0
     for number in range(passes):
-        hashes, values, expected = _shared_cells(members, number, passes)
+        hashes, values, expected = _shared_cells(members, checks, number, passes)
         compared += len(hashes)
         odd.append(_disagreeing(hashes, values, expected))
     found = np.concatenate(odd)
@@ -207,19 +270,22 @@ def _compare_population(members: Sequence[_Member], rows_per_pass: int) -> Compa
 
 
 def _shared_cells(
-    members: Sequence[_Member], number: int, passes: int
+    members: Sequence[_Member], checks: _RowChecks, number: int, passes: int
 ) -> tuple[NDArray[np.uint64], Values, NDArray[np.int32]]:
     """Hash, value and expected number of occurrences of the cells of one pass that several cubes must contain."""
     hashes: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
     values: list[Values] = []
     expected: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
     for member in members:
-        for cells in _read(member):
+        for cells in _read(member, checks.column if number == 0 else ""):
+            if number == 0:
+                checks.look(member.entry.id, cells)
             wanted = _occurrences(member, cells.nodes)
             kept = (wanted > 1) & _of_pass(cells.hashes, number, passes)
             hashes.append(cells.hashes[kept])
             values.append(cells.values[kept])
             expected.append(wanted[kept])
+        checks.read.add(member.entry.id)
     return np.concatenate(hashes), np.concatenate(values or [np.empty(0)]), np.concatenate(expected)
 
 
@@ -264,15 +330,15 @@ def _tolerance(values: Values) -> float:
     return 0 if values.dtype.kind == "i" else 1.01 * 10.0**-DECIMALS
 
 
-def _read(member: _Member) -> Iterator[_Cells]:
-    """The rows of a cube by row group, each with the hashes of its cells."""
-    for rows in member.file.parts():
+def _read(member: _Member, column: str = "") -> Iterator[_Cells]:
+    """The rows of a cube by row group, each with the hashes of its cells, and a column of texts."""
+    for rows, texts in member.file.parts_with(column):
         hashes = np.zeros(len(rows.values), dtype=np.uint64)
         for axis, nodes in zip(member.axes, rows.nodes, strict=True):
             hashes += axis.hashes[nodes]
         if not member.present.all() and not member.present[member.crosstab(rows.nodes)].all():
             raise BrokenRelease(f"cube {member.entry.id}: it lists cells that its manifest does not publish")
-        yield _Cells(rows.nodes, hashes, rows.values)
+        yield _Cells(rows.nodes, hashes, rows.values, texts)
 
 
 def _described(members: Sequence[_Member], odd: NDArray[np.uint64]) -> Iterator[str]:
@@ -339,31 +405,22 @@ def _wrong_sums(
             yield f"cube {entry.id}: a stated sum is not the sum of its finest published cells"
 
 
-def _wrong_levels(
-    members: Sequence[_Member], known: Mapping[str, PublishedCodes], column: str
-) -> Iterator[str]:
-    """The cubes whose rows do not have the level that follows from their codes; releases without levels have none."""
-    for member in members if column else ():
-        entry = member.entry
-        listed = [known[axis.codelist] for axis in entry.axes]
-        axes = [
-            axis_levels(axis.variable, codes.codes, codes.parents, names=axis.levels)
-            for axis, codes in zip(entry.axes, listed, strict=True)
-        ]
-        wrong = [
-            axis.breakdown
-            for axis, levels in zip(entry.axes, axes, strict=True)
-            if axis.levels and not _are_named(axis, levels, known)
-        ]
-        if wrong:
-            yield f"cube {entry.id}: the levels of {', '.join(wrong)} do not have the names of their breakdowns"
-            continue
-        levels = levels_of(axes, None if entry.published is None else partial(_is_published, entry))
-        for rows, found in member.file.parts_with(column):
-            names = np.array(levels.names, dtype=object)[levels.places(rows.nodes)]
-            if not np.array_equal(names, found):
-                yield f"cube {entry.id}: the column {column} does not have the levels of its codes"
-                break
+def _levels(member: _Member, known: Mapping[str, PublishedCodes]) -> Levels | str:
+    """The levels that follow from the codes of a cube, or what is wrong with their names."""
+    entry = member.entry
+    listed = [known[axis.codelist] for axis in entry.axes]
+    axes = [
+        axis_levels(axis.variable, codes.codes, codes.parents, names=axis.levels)
+        for axis, codes in zip(entry.axes, listed, strict=True)
+    ]
+    wrong = [
+        axis.breakdown
+        for axis, levels in zip(entry.axes, axes, strict=True)
+        if axis.levels and not _are_named(axis, levels, known)
+    ]
+    if wrong:
+        return f"cube {entry.id}: the levels of {', '.join(wrong)} do not have the names of their breakdowns"
+    return levels_of(axes, None if entry.published is None else partial(_is_published, entry))
 
 
 def _are_named(axis: AxisEntry, levels: AxisLevels, known: Mapping[str, PublishedCodes]) -> bool:
@@ -443,13 +500,17 @@ def verify(folder: Path | str, key: Ed25519PublicKey | None = None) -> Verificat
     require_plain(folder / MANIFEST)
     manifest = read_manifest(folder)
     problems = [*unusual_files(folder), *_shape_problems(manifest), *_file_problems(folder, manifest)]
+    signature = read_signature(folder, key)
+    wrong = [signature.sentence()] if signature.state is Signed.WRONG else []
     if not problems:
         problems = [*possible_problems(folder, manifest)]
-    signature = read_signature(folder, key)
-    if signature.state is Signed.WRONG:
-        problems.append(signature.sentence())
+        if problems or wrong:
+            problems.extend(_impossible(folder, manifest, manifest.cubes).values())
+    problems.extend(wrong)
     # Cells are read only from files that match the manifest: others are already reported.
     comparison = Comparison((), 0) if problems else compare(folder, manifest)
+    if comparison.impossible:
+        problems, comparison = [*comparison.impossible], Comparison((), 0)
     if not problems and not comparison.problems:
         if manifest.noise.adjusted:
             problems.extend(sum_problems(folder, manifest))

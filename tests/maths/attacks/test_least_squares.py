@@ -13,6 +13,7 @@ from discreet.maths.attacks.least_squares import (
     MOST_STEPS,
     Families,
     Sums,
+    attained_variances,
     bounded,
     equations_of,
     errors,
@@ -199,3 +200,46 @@ def test_no_equations_leave_the_values() -> None:
     assert np.array_equal(project(equations, np.ones(2, np.float32), values), values)
     found = bounded(equations, np.ones(2, np.float32), values[:, 0], np.zeros(2), np.full(2, 9))
     assert found.tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize("sizes", [(4,), (2, 3), (3, 2, 4), (6, 5, 4)])
+def test_attained_variances_are_the_least_ones_and_never_below_them(sizes: tuple[int, ...]) -> None:
+    equations, adds = table(*sizes)
+    variances = np.random.default_rng(1).uniform(0.5, 3, len(adds)).astype(np.float32)
+    hat = best(adds, variances)
+    least = np.diag(hat * variances @ hat.T)
+    found = attained_variances(equations, variances, np.arange(len(adds)))
+    assert (found >= least * (1 - 1e-6)).all()
+    assert found == pytest.approx(least, rel=0.01)
+
+
+def test_a_combination_with_hidden_parts_is_not_attained() -> None:
+    equations, adds = table(2, 2)
+    doubtful = replace(equations, doubt=np.full(len(equations), 0.1, np.float32))
+    with pytest.raises(ValueError, match="hidden parts"):
+        attained_variances(doubtful, np.ones(len(adds), np.float32), np.arange(2))
+
+
+def test_repeated_equations_are_left_out_and_nothing_else() -> None:
+    equations, _ = table(3, 4)
+    twice = Sums(
+        equations.cells,
+        np.tile(equations.totals, 2),
+        np.concatenate([equations.starts, equations.starts[-1] + equations.starts[1:]]),
+        np.concatenate([equations.parts, *(_reversed(equations))]),
+        np.tile(equations.hidden, 2),
+        np.tile(equations.doubt, 2),
+    )
+    found = twice.distinct()
+    assert np.array_equal(matrix(found), matrix(equations))
+    ones, none = np.array([0, 1], np.int32), np.zeros(2, np.float32)
+    swapped = Sums(2, ones, np.arange(3), ones[::-1].copy(), none, none)
+    assert len(swapped.distinct()) == 2, "0 = 1 and 1 = 0 are different rows of B"
+
+
+def _reversed(equations: Sums) -> list[NDArray[np.int32]]:
+    """The parts of each equation in reverse order."""
+    return [
+        equations.parts[begin:end][::-1]
+        for begin, end in zip(equations.starts[:-1], equations.starts[1:], strict=True)
+    ]

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet.maths.attacks.bounds import families, maximum_entropy, pinned, revealed, reveals
@@ -10,6 +14,7 @@ from discreet.maths.attacks.tuples import (
     count_pairs,
     expected,
     independent_gaps,
+    occupied_tuples,
     pinned_pairs,
     small_pairs,
     survey,
@@ -94,3 +99,28 @@ def test_chances_of_small_pairs_end_in_those_of_large_ones() -> None:
     assert chances[-1, -1] == pytest.approx(pinned(law.row(1000).shifted(-1000)))
     assert (chances == chances.T).all()
     assert small_pairs(law, 9) is None
+
+
+PARENTS = np.array(
+    [-1, 0, 1, 1, 0, 4, 4, 4, 4], dtype=np.int32
+)  # a total of A (two codes below it) and B (four)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sets(st.integers(0, 9 * 3 - 1)), st.sets(st.integers(0, 9 * 3 - 1)), st.booleans())
+def test_occupied_tuples_are_those_of_an_enumeration(
+    listed: set[int], left_out: set[int], first: bool
+) -> None:
+    """Along the first or the last of two axes; parts that are not counted here are no parts."""
+    cells = np.array(sorted(listed), dtype=np.int64)
+    counted = np.array([cell not in left_out for cell in sorted(listed)], dtype=bool)
+    stride = 3 if first else 1
+    wanted: Counter[tuple[int, int]] = Counter()
+    for total in listed:
+        node = total // stride % 9
+        children = [child for child, parent in enumerate(PARENTS.tolist()) if parent == node]
+        below = [total + (child - node) * stride for child in children]
+        occupied = sum(part in listed and part not in left_out for part in below)
+        if occupied > 1:
+            wanted[len(below), occupied] += 1
+    assert occupied_tuples(cells, stride, PARENTS, counted) == wanted

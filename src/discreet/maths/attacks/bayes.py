@@ -6,17 +6,22 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
 from discreet.maths.cells.alignment import distinct_numbers
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.law import Floats, Pmf
 from discreet.maths.noise.publishing import PublishedLaw
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 
 class LawRows(Protocol):
@@ -62,7 +67,7 @@ class Adversary:
     @cached_property
     def posteriors(self) -> Floats:
         """P[x0 + 1 | j] = p P1(j) / (p P1(j) + (1 - p) P0(j)), for the values j of P1 (3.1)."""
-        found: Floats = expit(logit(self.prior) + self.log_factors)
+        found: Floats = special.expit(logit(self.prior) + self.log_factors)
         return found
 
     def log_factor(self, published: int) -> float:
@@ -78,7 +83,7 @@ class Adversary:
 
     def posterior(self, published: int) -> float:
         """The posterior of one published count; 0 where the target would not have led to it."""
-        return float(expit(logit(self.prior) + self.log_factor(published)))
+        return float(special.expit(logit(self.prior) + self.log_factor(published)))
 
     def ratio(self, published: int) -> float:
         """R'(j) = posterior / p (3.2)."""
@@ -200,7 +205,7 @@ def _mass(law: Pmf, low: int | None, high: int) -> float:
 
 def posterior_of(prior: float, log_factors: Iterable[float]) -> float:
     """The posterior after several levels, or releases, in which all but the target are known: log odds add up."""
-    return float(expit(logit(prior) + math.fsum(log_factors)))
+    return float(special.expit(logit(prior) + math.fsum(log_factors)))
 
 
 DIGITS = 9  # log odds that agree in this many decimals are one atom
@@ -258,7 +263,7 @@ class Together:
     @property
     def mean_posterior(self) -> float:
         """The expected posterior where the target is there."""
-        return float(self.with_target.p @ expit(logit(self.prior) + self.with_target.atoms))
+        return float(self.with_target.p @ special.expit(logit(self.prior) + self.with_target.atoms))
 
     @property
     def risk(self) -> float:

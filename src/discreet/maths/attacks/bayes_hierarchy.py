@@ -9,19 +9,22 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
-from scipy.special import logit as logits
 
 from discreet.errors import mistake
-from discreet.lazy import njit
+from discreet.lazy import lazily, njit
 from discreet.maths.attacks.averaging import LONGEST_SUM
 from discreet.maths.attacks.bayes import Adversary, logit, probabilities
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, discrete_gaussian
 from discreet.maths.noise.law import Floats, Pmf
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 Ints = NDArray[np.int64]
 
@@ -65,14 +68,16 @@ class Hierarchy:
         S(k) = sum_{k2 >= k} q2(x2 - k2) qd(y1 - k2 + k), for Gaussian noise
         sum_{k2 >= k} exp{-rho2 (x2 - k2)^2 - (rho1/d) (y1 - k2 + k)^2}: an exact sum in place of Gibbs sampling.
         """
-        before, after = (logsumexp(self._terms(self.known + one, x2, np.array([y1]))[1]) for one in (0, 1))
+        before, after = (
+            special.logsumexp(self._terms(self.known + one, x2, np.array([y1]))[1]) for one in (0, 1)
+        )
         return self._own_odds(x1) + float(after - before)
 
     def posterior(self, x1: int, x2: int, y1: int, chain: Chain = Chain.EXACT) -> float:
         """P[X1 = x0 + 1 | published counts]."""
         if chain is Chain.PAPER:
             return float(self._stationary(self._own_odds_of(np.array([x1])), x2, np.array([y1]))[0, 0])
-        return float(expit(self.log_odds(x1, x2, y1)))
+        return float(special.expit(self.log_odds(x1, x2, y1)))
 
     def larger(self, x1: int, x2: int, y1: int, chain: Chain = Chain.EXACT) -> Pmf:
         """The law of X2 given the published counts: those given X1 = x0 and X1 = x0 + 1, mixed by the posterior."""
@@ -81,7 +86,7 @@ class Hierarchy:
         first, last = self.known, max(int(k2[-1]) for k2, _ in parts)
         found = np.zeros(last - first + 1)
         for weight, (k2, logs) in zip((1 - target, target), parts, strict=True):
-            found[k2 - first] += weight * np.exp(logs[0] - logsumexp(logs))
+            found[k2 - first] += weight * np.exp(logs[0] - special.logsumexp(logs))
         return Pmf(first, found)
 
     def correct(self, x2: int, chain: Chain = Chain.EXACT) -> float:
@@ -97,7 +102,7 @@ class Hierarchy:
         upper, others = _trimmed(self.upper.pmf, PAPER_TAIL), _trimmed(self.others, PAPER_TAIL)
         rest = others.values + x2 - self.known - 1
         return math.fsum(
-            chance * float(own.p @ decisions(logits(self._stationary(odds, x2 + at, rest))) @ others.p)
+            chance * float(own.p @ decisions(special.logit(self._stationary(odds, x2 + at, rest))) @ others.p)
             for at, chance in zip(upper.values.tolist(), upper.p.tolist(), strict=True)
         )
 
@@ -133,7 +138,9 @@ class Hierarchy:
                 (counts, one), (others, two) = (
                     np.unique(some[here], return_inverse=True) for some in (x1, y1)
                 )
-                found[here] = logits(self._stationary(self._own_odds_of(counts), larger, others))[one, two]
+                found[here] = special.logit(self._stationary(self._own_odds_of(counts), larger, others))[
+                    one, two
+                ]
             return found
         (rows, columns), at = np.unique(np.stack([x2, y1]), axis=1, return_inverse=True)
         laws = self.upper.pmf.p, self.upper.pmf.first, self.others.p, self.others.first
@@ -202,8 +209,8 @@ class Hierarchy:
             k2, logs = self._terms(k1, x2, y1)
             apart = [probabilities(self.others, y1[:, None] - k2 + self.known + one) for one in (0, 1)]
             moved = np.log(np.maximum(apart[1], LEAST)) - np.log(np.maximum(apart[0], LEAST))
-            weight = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-            to_target.append((expit(own[:, None, None] + moved) * weight).sum(axis=2))
+            weight = np.exp(logs - special.logsumexp(logs, axis=1, keepdims=True))
+            to_target.append((special.expit(own[:, None, None] + moved) * weight).sum(axis=2))
         found: Floats = to_target[0] / (to_target[0] + 1 - to_target[1])
         return found
 

@@ -12,13 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import logsumexp
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
 from discreet.maths.attacks.bayes import DIGITS, Adversary, LawRows, Odds, odds
 from discreet.maths.noise.law import Floats
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 NODES = 64  # of Gauss and Legendre: exact for ties among up to 127 categories, and to all digits beyond
 STEP = 1 / 8  # of the trapezoidal rule in log s; its error falls exponentially in 1/STEP
@@ -56,7 +62,7 @@ class HistogramAdversary:
             raise mistake("", "published counts", value, "check the known counts and the law")
         if proofs.any():
             weights = np.where(proofs, 0.0, -np.inf)
-        found: Floats = np.exp(weights - logsumexp(weights))
+        found: Floats = np.exp(weights - special.logsumexp(weights))
         return found
 
     def decision(self, published: Sequence[int]) -> int:

@@ -11,16 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, gammaln, logsumexp
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
 from discreet.maths.attacks.bayes import LawRows, logit, probabilities
 from discreet.maths.attacks.bayes_hierarchy import others_noise
 from discreet.maths.noise.additive import AdditiveLaw
 from discreet.maths.noise.law import Floats, Pmf
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazily("scipy.special")
 
 Ints = NDArray[np.int64]
 
@@ -105,7 +111,7 @@ def poisson(mean: float) -> Pmf:
         raise mistake("", "mean", f"{mean:g}", "give a number above 0, at most 1000000")
     reach = 12 * math.sqrt(mean) + 40
     values = np.arange(max(0, math.floor(mean - reach)), math.ceil(mean + reach) + 1)
-    p = np.exp(values * math.log(mean) - mean - gammaln(values + 1))
+    p = np.exp(values * math.log(mean) - mean - special.gammaln(values + 1))
     return Pmf(int(values[0]), p / p.sum())
 
 
@@ -141,7 +147,7 @@ class Nested:
 
     def posterior(self, published: int, seen: Sequence[Seen]) -> float:
         """P[the target is there | all published counts]."""
-        return float(expit(self.log_odds(published, seen)))
+        return float(special.expit(self.log_odds(published, seen)))
 
     def log_odds(self, published: int, seen: Sequence[Seen]) -> float:
         """logit p + log sum_b P(b) L(x0 + 1 + b) - log sum_b P(b) L(x0 + b).
@@ -153,7 +159,9 @@ class Nested:
         logs = _log(_noise(self.law), published - counts) + self._above(counts, seen)
         with np.errstate(divide="ignore"):
             weights = np.log(probabilities(self.unknown, np.arange(self.unknown.last + 1)))
-        without, with_target = (logsumexp(weights + logs[one : len(logs) - 1 + one]) for one in (0, 1))
+        without, with_target = (
+            special.logsumexp(weights + logs[one : len(logs) - 1 + one]) for one in (0, 1)
+        )
         if not (np.isfinite(without) or np.isfinite(with_target)):
             raise _impossible(published, seen)
         return logit(self.prior) + float(with_target - without)
@@ -175,7 +183,7 @@ class Nested:
             others = seen[at].others
             if others is not None:
                 logs += _log(self._others[at], others - larger[None, :] + smaller[:, None])
-            found = logsumexp(logs, axis=1)
+            found = special.logsumexp(logs, axis=1)
         return found
 
     @cached_property

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.lazy import njit
-from discreet.maths.cells.alignment import Box, Integers, Places, inside, nodes_along, wider_cells
+from discreet.maths.cells.alignment import (
+    Box,
+    Integers,
+    Places,
+    add_along,
+    inside,
+    nodes_along,
+    wider_cells,
+)
 from discreet.maths.noise.law import Floats, Pmf
 
 ROUNDS = 400
@@ -304,6 +312,13 @@ class CubeGrid:
         sizes = [int(depths.max()) + 1 for depths in self.depths]
         return tuple(int(np.prod(sizes[k + 1 :], dtype=np.int64)) for k in range(len(sizes)))
 
+    def crosstabs(self, cells: Integers) -> Places:
+        """The cross-tabulation of each cell."""
+        found = np.zeros(len(cells), dtype=np.int32)
+        for stride, depths, radix in zip(self.strides, self.depths, self.radices, strict=True):
+            add_along(cells, stride, (depths * radix).astype(np.int32), found)
+        return found
+
     def own(self, cells: Integers, crosstab: NDArray[Any]) -> NDArray[np.bool_]:
         """Which cells, of these cross-tabulations, are counted here."""
         found: NDArray[np.bool_] = self.owned[crosstab]
@@ -378,27 +393,25 @@ def depths_of(parents: NDArray[np.int32]) -> NDArray[np.int64]:
 
 def side(cells: Integers, values: Integers, grid: CubeGrid) -> Side:
     """Find the cross-tabulation and the wider cells of each cell."""
-    crosstab = np.zeros(len(cells), dtype=np.int32)
+    crosstab = grid.crosstabs(cells)
     wider = np.empty((len(grid.strides), len(cells)), dtype=np.int32)
     for k, (stride, parents) in enumerate(zip(grid.strides, grid.parents, strict=True)):
-        along = nodes_along(cells, stride, len(parents))
-        crosstab += (grid.depths[k] * grid.radices[k]).astype(np.int32)[along]
         wider[k] = wider_cells(cells, stride, parents)
     return Side(cells, values, crosstab, grid.own(cells, crosstab), wider)
 
 
-def parts_along(table: Side, grid: CubeGrid, axis: int) -> tuple[Integers, Places, NDArray[np.bool_]]:
-    """How many parts a cell has along an axis, listed or not, their cross-tabulation, whether they count here."""
+def parts_elsewhere(table: Side, grid: CubeGrid, axis: int) -> NDArray[np.bool_]:
+    """Which cells have parts along an axis that earlier tables show."""
     parents, stride = grid.parents[axis], grid.strides[axis]
     first = np.arange(len(parents))
     first[parents[:0:-1]] = np.arange(
         len(parents) - 1, 0, -1
     )  # a part, where there are any: all are published equally
     along = nodes_along(table.cells, stride, len(parents))
-    number = np.bincount(parents[1:], minlength=len(parents))[along]
-    crosstab = table.crosstab + np.int32(grid.radices[axis]) * (number > 0)
+    crosstab = table.crosstab + np.int32(grid.radices[axis]) * (first[along] != along)
     own = grid.own(table.cells + (first[along] - along) * stride, crosstab)
-    return number, crosstab, own
+    found: NDArray[np.bool_] = grid.owned[crosstab] & ~own
+    return found
 
 
 def small_counts(table: Side, grid: CubeGrid, below: int) -> Tallies:

@@ -43,6 +43,7 @@ HALVINGS = 8
 ROUGHLY = 0.3  # the tolerance of a step towards the bounds ..
 FEW_STEPS = 6  # .. which has at most so many of its own
 NEAR_ENOUGH = 0.02  # of all that the exchanges moved the estimates by, what the last one did
+MARKS = 0x9E3779B97F4A7C15  # seed of the numbers by which equations are compared
 HELD = 0.3  # of the variance of a cell at its bound, so that a step stays finite
 
 
@@ -69,6 +70,29 @@ class Sums:
         found = np.zeros((len(self), values.shape[1]))
         _gaps(values, self.totals, self.starts, self.parts, found)
         return found - self.hidden[:, None]
+
+    def distinct(self) -> Sums:
+        """Every equation once: tables that show the same groups of records repeat them.
+
+        Equations are compared by sums of 64 random bits for each cell: different ones are taken for equal, and left
+        out, with a negligible probability.
+        """
+        marks = np.random.default_rng(MARKS).integers(0, 2**64, self.cells, dtype=np.uint64)
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(marks[self.parts], dtype=np.uint64)])
+        of_parts = sums[self.starts[1:]] - sums[self.starts[:-1]]
+        _, first = np.unique(of_parts + (marks[self.totals] ^ np.uint64(MARKS)), return_index=True)
+        kept = np.sort(first)
+        sizes = np.diff(self.starts)[kept]
+        inside = np.zeros(len(self), dtype=bool)
+        inside[kept] = True
+        return Sums(
+            self.cells,
+            self.totals[kept],
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            self.parts[np.repeat(inside, np.diff(self.starts))],
+            self.hidden[kept],
+            self.doubt[kept],
+        )
 
     @cached_property
     def uses(self) -> Integers:
@@ -205,6 +229,29 @@ def exact_variances(equations: Sums, variances: Singles, cells: Integers, at_onc
         change = solve(equations, variances, gaps, EXACTLY).change
         found[first : first + len(here)] = (noise - change)[here, columns]
     return np.maximum(found, 0.0)
+
+
+def attained_variances(equations: Sums, variances: Singles, cells: Integers, at_once: int = 8) -> Floats:
+    """The variance of an explicit combination y_i - m' B y for each of some cells, where all parts are known.
+
+    It is unbiased for every m, because B c = 0: the variance is attained, whatever the solution for m left open, and
+    the least one is that of ``exact_variances``.
+    """
+    if equations.doubt.any() or equations.hidden.any():
+        raise ValueError("a sum with hidden parts is not unbiased")
+    found = np.zeros(len(cells))
+    exact = variances.astype(np.float64)
+    for first in range(0, len(cells), at_once):
+        here = cells[first : first + at_once]
+        columns = np.arange(len(here))
+        noise = np.zeros((equations.cells, len(here)), np.float32)
+        noise[here, columns] = variances[here]
+        multipliers = solve(equations, variances, equations.gaps(noise), EXACTLY).multipliers
+        weights = np.zeros((equations.cells, len(here)))
+        _spread(-multipliers.astype(np.float64), *_arrays(equations), weights)
+        weights[here, columns] += 1
+        found[first : first + len(here)] = exact @ weights**2
+    return found
 
 
 def bounded(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,11 +14,34 @@ from numpy.typing import NDArray
 
 from discreet.lazy import njit
 from discreet.maths.attacks.bounds import gap_law, pinned_small
+from discreet.maths.cells.alignment import distinct_numbers, nodes_along, wider_cells
 from discreet.maths.cells.lookup import Lookup
 from discreet.maths.noise.additive import Law
 from discreet.maths.noise.law import Floats, Pmf
 
 BINS = 4096  # of equally many keys
+
+
+def occupied_tuples(
+    cells: NDArray[np.int64], stride: int, parents: NDArray[np.int32], counted: NDArray[np.bool_]
+) -> Counter[tuple[int, int]]:
+    """(parts, non-empty parts) -> listed totals along one axis with at least two non-empty parts that are counted."""
+    occupied = np.zeros(len(cells), dtype=np.int32)
+    _count_parts(wider_cells(cells, stride, parents), counted, occupied)
+    totals = np.flatnonzero(occupied > 1)
+    children = np.bincount(parents[1:], minlength=len(parents))
+    parts = children[nodes_along(cells[totals], stride, len(parents))]
+    base = int(children.max(initial=0)) + 1
+    numbers, _, times = distinct_numbers(parts * base + occupied[totals], base * base)
+    every = zip(numbers.tolist(), times.tolist(), strict=True)
+    return Counter({divmod(number, base): often for number, often in every})
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _count_parts(wider: Any, counted: Any, occupied: Any) -> None:
+    for i in range(wider.size):
+        if counted[i] and wider[i] >= 0:
+            occupied[wider[i]] += 1
 
 
 def keyed_joint_law(lookup: Lookup, parts: int) -> Floats:

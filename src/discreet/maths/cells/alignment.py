@@ -136,6 +136,17 @@ def _nodes(cells: Any, stride: Any, nodes: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def add_along(cells: Any, stride: Any, table: Any, out: Any) -> None:
+    """Add to each cell's number the table's entry for its node along one axis; cells ascend."""
+    entry, end = table[0], np.int64(-1)
+    for i in range(cells.size):
+        if cells[i] >= end:
+            entry = table[(cells[i] // stride) % table.size]
+            end = (cells[i] // stride + 1) * stride
+        out[i] += entry
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _first_from(cells: Any, at: Any, end: Any, target: Any) -> int:
     """The first place from ``at`` on whose cell is not below the target: doubling steps, then bisection."""
     if at >= end or cells[at] >= target:

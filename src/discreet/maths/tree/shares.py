@@ -23,14 +23,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.sparse import csr_array
 
+from discreet.lazy import lazily
 from discreet.maths.tree.marginals import Basis, Blocks, Marginal, precision
+
+if TYPE_CHECKING:
+    from scipy import optimize, sparse
+else:
+    optimize = lazily("scipy.optimize")
+    sparse = lazily("scipy.sparse")
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
@@ -54,7 +59,7 @@ class Optimum:
 class Forms:
     """The forms of all nodes of a tree, children before parents, the root last; equal trees below are one form."""
 
-    below: csr_array  # (form, form) -> how many children of a form have which form
+    below: sparse.csr_array  # (form, form) -> how many children of a form have which form
     levels: NDArray[np.bool_]  # (form, level) -> whether its nodes represent an area of the level
     exact: NDArray[np.bool_]  # form -> whether its total is known
     areas: NDArray[np.int64] | Floats  # level -> how many areas it has
@@ -119,7 +124,7 @@ def _polished(problem: _Problem, rough: Optimum, least: Floats) -> Optimum:
 
     bounds = [(float(low), 1.0) for low in np.maximum(least, 0.0).reshape(-1)]
     total = {"type": "eq", "fun": lambda flat: flat.sum() - 1, "jac": np.ones_like}
-    found = minimize(
+    found = optimize.minimize(
         scaled, rough.shares.reshape(-1), jac=True, method="SLSQP", bounds=bounds, constraints=[total],
         options={"maxiter": MOST_LAST_STEPS, "ftol": 1e-12},
     )  # fmt: skip
