@@ -44,7 +44,7 @@ def test_ages_and_sexes_are_a_pyramid_with_the_noise_and_one_level(opens: Opens,
     assert page.locator(f"{SVG} .role-mark.mark-rule line").count() == 0
     key(page, "level-AGE").select_option("1")
     drawn(page)
-    assert {"Under 15 years", "Number of persons"} <= set(labels(page))
+    assert {"Under 15 years", "Number of persons per year of age"} <= set(labels(page))
     assert "0 to 4 years" not in labels(page)
     told = asked(served, "table", {"axes": ["AGE.L", "SEX"]})["value"]
     lines = list(csv.DictReader(StringIO(saved(page, "download-data").decode())))

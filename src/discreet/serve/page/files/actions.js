@@ -152,12 +152,15 @@ export function makeActions(store) {
     if (!isLive(store.state)) preview();
   }
 
-  /** On a small screen the table is below the choices. */
+  /** Show the table from its title on; on a small screen it is below the choices. */
   function bringIntoSight() {
     const title = document.getElementById("result-title");
-    if (!title || window.innerWidth > SMALL_SCREEN) return;
-    title.focus({ preventScroll: true });
-    document.getElementById("result").scrollIntoView({ block: "start" });
+    if (!title) return;
+    const isWide = window.innerWidth > SMALL_SCREEN;
+    const isLost = !document.activeElement || document.activeElement === document.body; // what was pressed is gone
+    if (isLost || !isWide) title.focus({ preventScroll: true });
+    if (isWide) window.scrollTo(0, 0);
+    else document.getElementById("result").scrollIntoView({ block: "start" });
   }
 
   /** A link's order of rows holds for its own table; a new question starts in the order of the codes. */

@@ -8,7 +8,7 @@ import { makeCodelists } from "./codelists.js";
 import { afterDrawing, button, choice, el, replace } from "./dom.js";
 import { makeFinder } from "./finding.js";
 import { jobsView } from "./jobs.js";
-import { LANGUAGES, labelledIn, learn, preferred, speak, t } from "./language.js";
+import { LANGUAGES, labelledIn, learn, listed, preferred, speak, t } from "./language.js";
 import { layoutIn, read } from "./link.js";
 import { mineView, watchKeys } from "./mine.js";
 import { headingOf, officeOf, title } from "./names.js";
@@ -147,7 +147,7 @@ function drawTop(state) {
   );
   replace(
     at("bottom"),
-    el("p", {}, t("why.noise"), " ", el("a", { href: "api", data: { key: "api" } }, t("foot.api"))),
+    el("p", {}, t(catalogue.adds_up ? "why.sums" : "why.noise"), " ", el("a", { href: "api", data: { key: "api" } }, t("foot.api"))),
     el("details", { data: { key: "exact" } }, el("summary", {}, t("foot.exact")), el("p", {}, catalogue.protection), el("p", {}, catalogue.noise)),
   );
   replace(places.mine, mineView(visits));
@@ -355,9 +355,10 @@ async function restore() {
     if (world.catalogue.charged) await priceExamples();
     return;
   }
-  const { shown, ...rest } = members;
+  const { shown, missing = [], ...rest } = members;
   if (rest.lang && rest.lang !== store.state.lang) await speakAgain(rest.lang);
   store.change({ ...rest, answer: { status: "none" }, cell: null });
+  if (missing.length) actions.tell(t("link.missing", { names: listed(missing) }));
   if (shown && !world.catalogue.charged) await actions.restoreTable();
   else actions.preview();
 }
