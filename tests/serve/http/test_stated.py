@@ -53,6 +53,8 @@ def test_downloads_have_the_range_of_each_cell_and_a_name_that_states_what_is_in
     expected = [(one["low"], one["high"]) for one in ranges]
     found = client.post("/api/v1/table?format=csv", json=asked)
     assert "persons-by-age" in found.headers["content-disposition"]
+    german = client.post("/api/v1/table?format=csv", json=asked, headers={"Accept-Language": "de"})
+    assert "personen-nach-alter" in german.headers["content-disposition"]
     lines = list(csv.DictReader(StringIO(found.text)))
     assert [(int(line["low"]), int(line["high"])) for line in lines] == expected
     table = pq.read_table(BytesIO(client.post("/api/v1/table?format=parquet", json=asked).content))

@@ -115,7 +115,11 @@ def test_whole_tables_are_printed(opens: Opens) -> None:
     paper = 950 if page.locator("html").get_attribute("data-paper") == "across" else 690
     wide = parts.evaluate_all("all => all.map(one => parseFloat(one.style.width) * one.style.zoom)")
     assert max(wide) <= paper + 1, "no column is beyond the edge of the paper"
+    assert min(wide) >= 0.6 * max(wide), "parts are about equally wide"
+    assert len(set(parts.evaluate_all("all => all.map(one => one.style.zoom)"))) == 1, "one size of letters"
     page.emulate_media(media="print")
+    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"
+    assert parts.locator("th .label").evaluate_all(cut) == [], "paper shows no more on hover"
     expect(page.locator(".cited")).to_contain_text("table “Persons by age, current activity status, and sex”")
     page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('afterprint'))")

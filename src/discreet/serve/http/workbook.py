@@ -41,7 +41,8 @@ def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     plain = dataset_of(answer, catalogue)
     dataset = replace(plain, title=_capital(plain.title))
     form = _form(answer, dataset, layout)
-    columns = long_form(answer, dataset, replace(layout, texts=Texts.BOTH))
+    texts = Texts.CODES if layout.texts is Texts.CODES else Texts.BOTH  # a sheet for programs has codes
+    columns = long_form(answer, dataset, replace(layout, texts=texts))
     notes = [
         *_about(answer, catalogue, layout.link),
         *_how_to_read(dataset, layout),
