@@ -127,7 +127,7 @@ export function makeActions(store) {
     try {
       const table = parsed(await api.table(query, running.signal));
       take(table, query, store.state.answer.asked === sameness(query) ? store.state.sort : keptSort(store.state));
-      if (!live) bringIntoSight();
+      if (!live) bringIntoSight(push);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       const { asked, ...last } = earlier; // the earlier table stays, dimmed
@@ -152,12 +152,13 @@ export function makeActions(store) {
     if (!isLive(store.state)) preview();
   }
 
-  /** Show the table from its title on; on a small screen it is below the choices. */
-  function bringIntoSight() {
+  /** Show the table from its title on; on a small screen it is below the choices. Where a button was pressed that is gone
+   * now, the title has the focus. */
+  function bringIntoSight(isPressed = true) {
     const title = document.getElementById("result-title");
-    if (!title) return;
     const isWide = window.innerWidth > SMALL_SCREEN;
-    const isLost = !document.activeElement || document.activeElement === document.body; // what was pressed is gone
+    if (!title || (isWide && !isPressed)) return;
+    const isLost = !document.activeElement || document.activeElement === document.body;
     if (isLost || !isWide) title.focus({ preventScroll: true });
     if (isWide) window.scrollTo(0, 0);
     else document.getElementById("result").scrollIntoView({ block: "start" });

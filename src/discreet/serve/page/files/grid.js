@@ -17,6 +17,7 @@ const SMALLEST = 0.66; // the least scale at which numbers are easy to read on p
 const NEAR = 900; // cells whose noise is requested at once
 const BEYOND = 4; // lines drawn outside of what is seen
 const STEP = 16; // pixels by which a key changes a width
+const EDGE = 18; // pixels of a scroll bar and of the border
 let roomWidth = 880; // pixels that the last table had; the next one will have the same
 
 /** Draw a table into a place. `ask(index)` opens a cell, `sortBy(column)` sorts by a column, `point(cell)` shows what is
@@ -88,7 +89,7 @@ export class Grid {
   /** Find the sizes of all parts. */
   measure() {
     const { density, noise } = this.state;
-    const room = this.isPrinting ? UPRIGHT / SMALLEST : roomWidth;
+    const room = this.isPrinting ? UPRIGHT / SMALLEST : roomWidth - EDGE;
     const options = { room, hasNoise: noise === "beside", density, indents: this.indents, folds: this.folds };
     this.measuredFor = roomWidth;
     Object.assign(this, sizesOf(this.view, (axis, place) => this.textOf(axis, place), (axis) => this.nameOf(axis), options));

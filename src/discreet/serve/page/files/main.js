@@ -88,6 +88,7 @@ function needResult() {
     result = found;
     actions.point = found.pointer(() => store.state.answer, actions.announce);
     drawAnswer(store.state);
+    if (starting && store.state.answer.table) actions.bringIntoSight(); // opened on the start page, and drawn only now
   });
 }
 
@@ -227,15 +228,16 @@ function drawLayout(state, before) {
   else drawAnswer(state, before, true);
 }
 
-/** Where tables are charged, the prices of the examples; those that the budget does not pay are not shown. */
-async function priceExamples() {
+/** What the server says of the examples: those that are refused, or that a budget does not pay, are not shown. */
+async function judgeExamples() {
   const prices = await Promise.all(
     examples(store.state).map(async ({ members }) => {
       const found = await api.preview(queryOf({ ...store.state, ...members })).catch(() => null);
-      return found && !found.refusal && found.budget ? { price: found.budget.price, left: found.budget.left } : {};
+      if (!found || found.refusal) return { isRefused: Boolean(found) };
+      return found.budget ? { price: found.budget.price, left: found.budget.left } : {};
     }),
   );
-  store.change({ prices });
+  if (store.state.answer.status === "none") store.change({ prices });
 }
 
 /** A table that is only waited for stays as it is, unless its rows and columns have moved. */
@@ -352,15 +354,15 @@ async function restore() {
       cell: null,
     });
     starting = loadStart(store);
-    if (world.catalogue.charged) await priceExamples();
+    if (world.catalogue.charged) await judgeExamples();
     return;
   }
   const { shown, missing = [], ...rest } = members;
   if (rest.lang && rest.lang !== store.state.lang) await speakAgain(rest.lang);
   store.change({ ...rest, answer: { status: "none" }, cell: null });
-  if (missing.length) actions.tell(t("link.missing", { names: listed(missing) }));
   if (shown && !world.catalogue.charged) await actions.restoreTable();
   else actions.preview();
+  if (missing.length) actions.tell(t("link.missing", { names: listed(missing) })); // after the table is announced
 }
 
 /** Another language than that of the page: its texts, and the labels of the office in it. */
@@ -426,6 +428,7 @@ async function start() {
     document.documentElement.dataset.ready = "yes";
     await starting; // on a slow line the views of tables would delay it
     needResult();
+    if (starting && !catalogue.charged) judgeExamples();
   } catch (problem) {
     replace(places.answer, notStarted(problem));
     if (problem.status === 401) signIn(() => location.reload());

@@ -73,7 +73,7 @@ function head(state, actions, layout, isBelow) {
     el(
       "div",
       {},
-      el("h2", { id: isBelow ? "earlier-title" : "result-title", tabindex: "-1" }, title(catalogue, answer.query)),
+      el("h2", { id: isBelow ? "earlier-title" : "result-title", tabindex: "-1", data: { key: "title" } }, title(catalogue, answer.query)),
       filter ? el("p", { class: "only" }, t("where.shown", { filter })) : null,
       el("p", { class: "quiet" }, source.filter(Boolean).join(" · ")),
     ),

@@ -200,14 +200,13 @@ function topicsView(state, actions) {
   ];
 }
 
-/** The examples: where tables are charged, only those that the budget pays, each with its price. */
+/** The examples without those that the rules refuse; where tables are charged, only those that the budget pays, each
+ * with its price. */
 function offersView(state, actions) {
   const { catalogue } = state.world;
-  const offered = catalogue.charged
-    ? examples(state)
-        .map((one, k) => ({ ...one, ...state.prices[k] }))
-        .filter((one) => one.price !== undefined)
-    : examples(state);
+  const offered = examples(state)
+    .map((one, k) => ({ ...one, ...state.prices[k] }))
+    .filter((one) => (catalogue.charged ? one.price !== undefined : !one.isRefused));
   if (!offered.length) return null;
   const offer = ({ caption, members, price, left }, k) =>
     button(
