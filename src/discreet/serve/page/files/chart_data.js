@@ -38,7 +38,7 @@ export function levelName(catalogue, axis, depth, places) {
 }
 
 /** The level that is shown: the chosen one, else the finest that is comfortable to read. */
-export function levelShown(axis, chosen) {
+function levelShown(axis, chosen) {
   const levels = levelsOf(axis);
   if (levels.has(chosen)) return chosen;
   const depths = [...levels.keys()];
