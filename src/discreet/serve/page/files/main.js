@@ -228,7 +228,7 @@ function drawLayout(state, before) {
   else drawAnswer(state, before, true);
 }
 
-/** What the server says of the examples: those that are refused, or that a budget does not pay, are not shown. */
+/** Ask the server about the examples: those that are refused, or that a budget does not pay, are not shown. */
 async function judgeExamples() {
   const prices = await Promise.all(
     examples(store.state).map(async ({ members }) => {
