@@ -1,6 +1,8 @@
 """What commands print fits a terminal: it is wrapped at words, and programs that read it get whole lines."""
 
+import re
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -12,7 +14,9 @@ LONG = "  Averaging attack: 489 cells, 170 expected to be recovered exactly, 138
 
 def said(monkeypatch: pytest.MonkeyPatch, text: str, is_terminal: bool, width: int = 80) -> list[str]:
     place = StringIO()
-    monkeypatch.setattr(output, "console", Console(file=place, force_terminal=is_terminal, width=width))
+    monkeypatch.setattr(
+        output, "console", Console(file=place, force_terminal=is_terminal, width=width, emoji=False)
+    )
     output.say(text)
     return place.getvalue().splitlines()
 
@@ -28,6 +32,20 @@ def test_a_terminal_gets_lines_wrapped_at_words(monkeypatch: pytest.MonkeyPatch)
 def test_a_file_gets_whole_lines_and_what_fits_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(monkeypatch, LONG, False) == [LONG]
     assert said(monkeypatch, f"a   table\n{'x' * 90} 1", True) == ["a   table", "x" * 90, "  1"]
+
+
+def test_no_command_prints_sentences_past_the_edge() -> None:
+    """What is printed without ``say`` is for programs: JSON, a token, the version."""
+    for path in Path(output.__file__).parent.glob("*.py"):
+        for line in path.read_text().splitlines():
+            plain = re.search(r"typer\.echo\((.*)", line)
+            allowed = ("json", "token)", "f\"discreet {metadata.version('discreet')}")
+            assert plain is None or plain[1].startswith(allowed), f"{path.name}: {line}"
+
+
+def test_names_between_colons_are_no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert said(monkeypatch, "GEO:100: 3 counts", False) == ["GEO:100: 3 counts"]
+    assert output.console._emoji is False
 
 
 def test_verdicts_have_colours_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,9 +74,10 @@ def test_in_words(town: Path) -> None:
         "Side by side",
     ):
         assert any(said in line for line in lines), said
-    head, first = (next(line for line in lines if said in line) for said in ("mean error", "occupied"))
-    assert len(head) == len(first), "numbers stand under their names"
-    assert max(map(len, lines)) < 200
+    head, first = (next(line for line in lines if said in line) for said in ("median", "occupied"))
+    assert len(head) == len(first), "numbers are below their names"
+    tables = [line for line in lines if line.startswith("  ") and not line.startswith("  bias")]
+    assert max(map(len, tables)) <= 80
 
 
 def refused(done: subprocess.CompletedProcess[str], message: str) -> None:

@@ -11,7 +11,6 @@ from discreet.page.markup import (
     count,
     decimal,
     paragraph,
-    percent,
     safe,
     several,
     share,
@@ -72,6 +71,5 @@ def test_numbers_are_for_people() -> None:
     assert decimal(3.3e-16) == decimal(-3.3e-16) == "below 1e-12"
     assert decimal(0.0) == "0"
     assert share(-3.3e-16) == "0%"
-    assert percent(0.0325) == "3.25%"
     assert several(1, "table", "tables") == "1 table"
-    assert share(None) == percent(None) == count(None) == decimal(None) == "–"
+    assert share(None) == count(None) == decimal(None) == "–"

@@ -292,6 +292,8 @@ def test_units_by_file_names() -> None:
 def test_codes_are_in_natural_order() -> None:
     assert sorted(["15-17", "5-9", "0-4"], key=natural) == ["0-4", "5-9", "15-17"]
     assert sorted(["10", "-9", "2", "N"], key=natural) == ["-9", "2", "10", "N"]
+    ages = ["0-4", "15-19", "20", "21", "22-24", "85+", "unknown"]
+    assert sorted(set(ages), key=natural) == ages
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)

@@ -8,14 +8,22 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, Page, sync_playwright
 from tools.browser import REMEDY, find, launch
 
+from discreet.advise.advise import Task, advise
+from discreet.advise.facts import counted_facts
+from discreet.audit.redundancy import Mode
 from discreet.io.atomic_folder import AtomicFolder
+from discreet.io.progress import Quiet
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from discreet.programme.programme import load_programme
+from discreet.report.advice import PAGE as ADVICE
+from discreet.report.advice import advice_page, write_charts
 from discreet.report.ptable import write_ptable_picture
 from discreet.report.swap import REPORT, write_report
+from tests.cli import town
 from tests.report.conftest import Reported
 from tests.report.test_swap_report import village
 
-PAGES = ("audit.html", "public.html", "report.html", "ptable.html")
+PAGES = ("audit.html", "public.html", "report.html", "advice.html", "ptable.html")
 WIDTHS = (390, 1280)
 LAST_COLUMN = "t => [...t.tBodies[0].rows].map(r => +r.cells[r.cells.length - 1].dataset.value)"
 
@@ -34,13 +42,18 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pages(reported: Reported, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every kind of page: both of an audit, that of a swap, and a picture."""
+    """Every kind of page: both of an audit, those of a swap and of the adviser, and a picture."""
     place = tmp_path_factory.mktemp("pages")
     programme, figures = village(place / "in")
     assert programme.swap is not None
     with AtomicFolder(place / "swap", "--report") as folder:
         write_report(figures, programme.swap, "census", folder)
         folder.publish()
+    counted = counted_facts(
+        load_programme(town.build(place / "town") / "programme.toml"), Mode.NESTED, 1, Quiet()
+    )
+    advice = advise(counted, Task(declared=(2.0, 5)))
+    write_charts(place / "advice", advice_page(advice), {})
     table = solve(PTableParameters(5, 2.0))
     laws = [
         dict(zip(table.changes(row).tolist(), table.probabilities[row].tolist(), strict=True))
@@ -48,7 +61,12 @@ def pages(reported: Reported, tmp_path_factory: pytest.TempPathFactory) -> dict[
     ]
     write_ptable_picture(place / "ptable.html", laws, "A table")
     audit = {name: reported.folder / name for name in ("audit.html", "public.html")}
-    return {**audit, REPORT: place / "swap" / REPORT, "ptable.html": place / "ptable.html"}
+    return {
+        **audit,
+        REPORT: place / "swap" / REPORT,
+        ADVICE: place / "advice" / ADVICE,
+        "ptable.html": place / "ptable.html",
+    }
 
 
 class Visit:
@@ -92,6 +110,16 @@ def test_axe_finds_nothing(browser: Browser, pages: dict[str, Path], page: str, 
     visit.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     found = Axe().run(visit.page)
     assert found.violations_count == 0, found.generate_report()
+
+
+def test_the_adviser_shows_its_proposal_beside_other_choices(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    page = Visit(browser, pages[ADVICE], 1280).page
+    assert page.locator(".lead").first.inner_text().startswith(("Proposed: ", "No parameters"))
+    assert page.locator("#alternatives tbody tr").count() > 1
+    assert page.locator("#pictures figure").count() >= 3
+    assert page.locator(".holds, .broken").count() == page.locator("#alternatives tbody tr").count()
 
 
 def test_tables_sort_by_value_up_and_down_with_the_keyboard(browser: Browser, reported: Reported) -> None:

@@ -486,7 +486,7 @@ def _truncated(rule: PrivateNoise, uses: Uses, text: str) -> Candidate:
     if bound is None:
         reason = f"a delta of {float(DELTA):g} needs a bound above {LARGEST_BOUND}"
         return Candidate(name, Unavailable(reason))
-    return Candidate(name, replace(rule, bound=bound), (f"bound {bound}, delta {float(DELTA):g}",))
+    return Candidate(name, replace(rule, bound=bound), (f"bound {bound:,}, delta {float(DELTA):g}",))
 
 
 def bound_for(rule: PrivateNoise, uses: Uses, delta: Fraction) -> int | None:

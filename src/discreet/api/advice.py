@@ -32,7 +32,7 @@ from discreet.io.serialize import to_json
 from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme import eu2021
-from discreet.report.advice import advice_charts, write_charts
+from discreet.report.advice import advice_charts, advice_page, write_charts
 from discreet.report.forecast import forecast_chart
 
 
@@ -128,7 +128,7 @@ def _advised(
             raise mistake(file, "write", "no proposal", "nothing was written; see the conflicts without it")
         write_noise(file, found.proposal.noise)
     if out is not None:
-        write_charts(Path(out), charts, to_json({**document(found), "curves": drawn}))
+        write_charts(Path(out), advice_page(found, drawn), to_json({**document(found), "curves": drawn}))
     lines = map(in_arguments, advice_lines(found))
     return Result(found, tuple(lines), drawings=charts, rows=figure_rows(document(found)))
 

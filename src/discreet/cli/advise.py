@@ -41,7 +41,7 @@ from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme import eu2021
 from discreet.programme.programme import Programme, inspect_programme, load_declaration
-from discreet.report.advice import advice_charts, write_charts
+from discreet.report.advice import PAGE, advice_page, write_charts
 
 USUAL = RiskLimits()
 MOST = 10**12
@@ -117,7 +117,7 @@ def advise(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the trials.", min=0)] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="A new folder for pictures and the full advice; confidential."),
+        typer.Option("--out", help="A new folder for a page, pictures and the full advice; confidential."),
     ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Put the proposal into the [noise] section of the programme file.")
@@ -152,7 +152,7 @@ def advise(
     if write:
         report["written"] = written = _written(Path(programme), found)
     if out is not None:
-        report["pictures"] = drawn = write_charts(out, advice_charts(found, trials), to_json(report))
+        report["pictures"] = drawn = write_charts(out, advice_page(found, trials), to_json(report))
     if as_json:
         emit_json(report)
         return
@@ -163,7 +163,8 @@ def advise(
         say(f"\nWritten: {written}")
     if out is not None:
         say("")
-        say_wrapped(f"Pictures: {', '.join(drawn)}")
+        say(f"Report: {out / PAGE}")
+        say_wrapped(f"Files: {', '.join(drawn)}")
 
 
 def _require_no_wanted(wanted: list[str] | None) -> None:

@@ -20,9 +20,9 @@ from discreet.lazy import lazily
 if TYPE_CHECKING:
     from importlib import metadata
 
-    from rich import console
+    from discreet.cli import output
 else:
-    metadata, console = lazily("importlib.metadata"), lazily("rich.console")
+    metadata, output = lazily("importlib.metadata"), lazily("discreet.cli.output")
 
 COMMANDS = {
     "demo": "Make a small synthetic census, protect it and verify the release.",
@@ -126,23 +126,19 @@ def main() -> None:
         _require_readable(sys.argv[1:])
         app()
     except DiscreetError as error:
-        console.Console(stderr=True).print(
-            str(error), style="red", markup=False, highlight=False, soft_wrap=True
-        )
+        output.say_note(str(error), "red")
         sys.exit(FAILED if isinstance(error, GateBroken) else WRONG_INPUT)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
         text = f"{package}: not installed; run: pip install 'discreet[{EXTRAS[package]}]'"
-        console.Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        output.say_note(text, "red")
         sys.exit(WRONG_INPUT)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        console.Console(stderr=True).print(
-            f"{place}{error.strerror or 'input or output failed'}", style="red", markup=False
-        )
+        output.say_note(f"{place}{error.strerror or 'input or output failed'}", "red")
         sys.exit(WRONG_INPUT)
     except KeyboardInterrupt:
-        console.Console(stderr=True).print("Interrupted; existing files are unchanged.", style="red")
+        output.say_note("Interrupted; existing files are unchanged.", "red")
         sys.exit(INTERRUPTED)

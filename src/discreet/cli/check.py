@@ -19,6 +19,7 @@ from discreet.cli.output import (
     THREADS,
     emit_json,
     numbered,
+    say,
     shown_progress,
 )
 from discreet.cli.protect import (
@@ -107,9 +108,9 @@ def check(
             raise typer.Exit(WRONG_INPUT)
         return
     if inspected.sound is not None and not problems and not quiet:
-        typer.echo(f"{programme}: no mistakes. {numbered(len(inspected.sound.cubes), 'cube')}.")
+        say(f"{programme}: no mistakes. {numbered(len(inspected.sound.cubes), 'cube')}.")
     for note in () if quiet else notes:
-        typer.echo(note)
+        say(note)
     if problems:
         raise Mistakes(problems)
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from discreet.api.synthetic import DEMO_TABLES
-from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.output import JSON, QUIET, THREADS, emit_json, say, shown_progress
 from discreet.errors import BrokenRelease, Mistakes, mistake
 from discreet.io.register import Register
 from discreet.io.secret import make_secret, read_secret
@@ -78,10 +78,11 @@ def demo(
             }
         )
     elif not quiet:
-        typer.echo(
+        say(
             f"\n{outcome.cells:,} cells; {outcome.compared:,} occur in several tables and agree everywhere.\n"
         )
-        typer.echo("\n".join(_excerpt(release)))
+        say("\n".join(_excerpt(release)))
+        say(f"\nLook at it in a browser:\n  discreet serve {programme.path} --secret {secret}")
 
 
 def _make_room(out: Path) -> None:
@@ -98,7 +99,7 @@ def _timed(step: str, place: Path, quiet: bool) -> Iterator[None]:
     begun = time.perf_counter()
     yield
     if not quiet:
-        typer.echo(f"{time.perf_counter() - begun:6.1f} s  {step:24} {place}")
+        say(f"{time.perf_counter() - begun:6.1f} s  {step:24} {place}")
 
 
 def _excerpt(folder: Path) -> Iterator[str]:
@@ -107,12 +108,14 @@ def _excerpt(folder: Path) -> Iterator[str]:
     cells = {
         (r["GEO"], r["SEX"]): r["value"] for r in release.read_cube(SHOWN).to_pylist() if r["AGE"] == TOTAL
     }
-    areas = _several(release.read_codes("GEO.H"))
+    places = release.read_codes("GEO.H")
+    labels = {**dict(zip(places.codes, places.labels, strict=True)), TOTAL: "Total"}
+    areas = _several(places)
     yield f"Table {SHOWN}, published counts:"
-    yield f"{'':10}{'total':>12}{'men':>12}{'women':>12}"
+    yield f"{'':16}{'total':>12}{'men':>12}{'women':>12}"
     for code in (TOTAL, *areas):
         row = (cells.get((code, sex), 0) for sex in (TOTAL, "1", "2"))
-        yield f"{code:10}" + "".join(f"{value:>12,}" for value in row)
+        yield f"{labels[code]:16}" + "".join(f"{value:>12,}" for value in row)
     gap = cells.get((TOTAL, TOTAL), 0) - sum(cells.get((code, TOTAL), 0) for code in areas)
     yield f"Every count has its own noise, so the sum of the areas differs from their total by {abs(gap)}."
 

@@ -160,9 +160,7 @@ def _rounded(value: float | None) -> float | None:
 def _show(found: Forecast, detailed: bool) -> None:
     say(f"{found.programme}: {found.crosstabs:,} different cross-tabulations. No data were read.")
     say(
-        "Columns 1 .. 1000: expected |published - true| of a cell with that true count. 0 seen: chance that an empty"
-    )
-    say(
+        "Columns 1 .. 1,000: expected |published - true| of a cell with that true count. 0 seen: chance that an empty "
         "cell is published above 0. 1 lost: chance that a 1 is published as 0. sd: standard deviation of the noise.\n"
     )
     if detailed:
@@ -198,11 +196,11 @@ def _show_adjusted(found: Forecast, detailed: bool) -> None:
     """Errors before and after totals are made to add up: of each cube, or of all cubes by number of axes."""
     if not found.adjusted:
         return
-    say(
-        "\nconsistent = true, declared noise: standard deviation of the error before and after counts are adjusted"
-    )
     draws = found.adjusted[0].draws
-    say(f"so that totals add up, by {draws} draws of noise, before they are made whole numbers >= 0.\n")
+    say(
+        "\nconsistent = true, declared noise: standard deviation of the error before and after counts are adjusted "
+        f"so that totals add up, by {draws} draws of noise, before they are made whole numbers >= 0.\n"
+    )
     table = Table("cube", "axes", "cells", "before", "after", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for column in table.columns[1:]:
         column.justify = "right"
@@ -259,7 +257,7 @@ def _notes(one: CandidateForecast) -> Iterator[str]:
 
 
 def _table(what: str, rows: Sequence[tuple[str, CandidateForecast, LawForecast | None]]) -> Table:
-    headers = (what, "per cell", "sd", *map(str, SHOWN_SIZES), "0 seen", "1 lost")
+    headers = (what, "per cell", "sd", *(f"{size:,}" for size in SHOWN_SIZES), "0 seen", "1 lost")
     table = Table(*headers, box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for column in table.columns[1:]:
         column.justify, column.no_wrap = "right", True

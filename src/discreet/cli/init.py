@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from discreet.cli.output import say
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.databases import open_source
 from discreet.population.look import look
@@ -79,7 +80,7 @@ def init(
     if json_:
         typer.echo(json.dumps(_as_json(proposal, written), ensure_ascii=False))
     elif not quiet:
-        typer.echo(_report(proposal, out))
+        say(_report(proposal, out))
 
 
 def _units(data: Iterable[str]) -> dict[str, str]:

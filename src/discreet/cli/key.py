@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.output import say
 from discreet.io.signing_key import make_key
 
 
@@ -18,5 +19,5 @@ def key(
 ) -> None:
     """Make an Ed25519 key pair. Keep the private key secret; publish the public one where users trust it."""
     public = make_key(out)
-    typer.echo(f"{out}: a new private key, without password: store it as safely as the secret.")
-    typer.echo(f"{public}: its public key; publish it on the office's own pages, not only beside releases.")
+    say(f"{out}: a new private key, without password: store it as safely as the secret.")
+    say(f"{public}: its public key; publish it on the office's own pages, not only beside releases.")

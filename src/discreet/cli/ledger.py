@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import JSON, emit_json
+from discreet.cli.output import JSON, emit_json, say
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.maths.cells.keys import derive
@@ -57,7 +57,7 @@ def ledger_at(where: str, secret: str) -> Ledger:
 def create(where: WHERE, secret: SECRET) -> None:
     """Create a ledger; an existing one is left as it is."""
     Ledger.create(_place(where), _now, _seal(secret))
-    typer.echo(f"{where}: ready.")
+    say(f"{where}: ready.")
 
 
 @app.command()
@@ -92,7 +92,7 @@ def account(
         name, allowance.budget, neighbours, protects.value, allowance.composition
     )
     composed = ", advanced composition" if composition is AccountComposition.ADVANCED else ""
-    typer.echo(
+    say(
         f"{opened.name}: {readable(opened.budget)}{composed}, for {compared(opened.neighbours, opened.unit)} "
         f"({opened.neighbours.value})."
     )
@@ -114,7 +114,7 @@ def raise_(
     ledger = ledger_at(where, secret)
     before = ledger.account(name).budget
     ledger.raise_budget(name, _budget(epsilon, delta, rho), reason)
-    typer.echo(
+    say(
         f"{name}: raised from {readable(before)} to {readable(ledger.account(name).budget)}, "
         f"{readable(ledger.remaining(name), down=True)} is left. The guarantee of all releases is now that of the "
         "larger budget."
@@ -130,10 +130,10 @@ def show(where: WHERE, secret: SECRET, json: JSON = False) -> None:
         emit_json({"accounts": accounts})
         return
     if not accounts:
-        typer.echo(f"{where}: no account yet; open one with discreet ledger account.")
+        say(f"{where}: no account yet; open one with discreet ledger account.")
     for name in ledger.accounts():
         for line in _lines(ledger, name):
-            typer.echo(line)
+            say(line)
 
 
 def _lines(ledger: Ledger, name: str) -> Iterator[str]:
@@ -182,7 +182,7 @@ def verify(where: WHERE, secret: SECRET, json: JSON = False) -> None:
     if json:
         emit_json({"sound": not problems, "problems": [str(problem) for problem in problems]})
     else:
-        typer.echo("\n".join(str(problem) for problem in problems) or f"{where}: intact.")
+        say("\n".join(str(problem) for problem in problems) or f"{where}: intact.")
     if problems:
         raise typer.Exit(FAILED)
 

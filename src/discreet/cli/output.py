@@ -74,20 +74,30 @@ __all__ = [
     "register_path",
     "say",
     "say_finding",
+    "say_note",
     "say_wrapped",
     "shown_progress",
 ]
 
 WIDTH = 80  # columns of a terminal
-VERDICTS = {"Passed": "bold green", "BROKEN": "bold red"}
-console = Console()
+VERDICTS = {"Passed": "bold green", "Broken": "bold red", "BROKEN": "bold red"}
+console = Console(emoji=False)
 
 
 def say(text: str) -> None:
     """Print a readable line; a terminal gets it wrapped at words, a file or another program as it is."""
-    if console.is_terminal:
-        text = "\n".join(_folded(line, console.width) for line in text.split("\n"))
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
+    _say(text, console)
+
+
+def say_note(text: str, style: str | None = None) -> None:
+    """The same on standard error, for what is no result."""
+    _say(text, Console(stderr=True, emoji=False), style)
+
+
+def _say(text: str, place: Console, style: str | None = None) -> None:
+    if place.is_terminal:
+        text = "\n".join(_folded(line, place.width) for line in text.split("\n"))
+    place.print(text, style=style, soft_wrap=True, markup=False, highlight=False)
 
 
 def say_finding(line: str) -> None:
@@ -98,7 +108,8 @@ def say_finding(line: str) -> None:
     text = Text(_folded(line, console.width))
     subject, colon, _ = line.partition(": ")
     if colon and not line.startswith(" "):
-        text.stylize(VERDICTS.get(subject, "bold"), 0, len(subject))
+        verdict = subject.split(" ")[0]
+        text.stylize(VERDICTS.get(verdict, "bold"), 0, len(verdict if verdict in VERDICTS else subject))
     console.print(text, soft_wrap=True)
 
 

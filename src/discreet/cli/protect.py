@@ -20,6 +20,9 @@ from discreet.cli.output import (
     emit_json,
     numbered,
     register_path,
+    say,
+    say_finding,
+    say_note,
     shown_progress,
 )
 from discreet.engine.computing import computing
@@ -101,7 +104,7 @@ def protect(
     beside = EarlierReleases(
         tuple(earlier or ()),
         accept_corrections,
-        (lambda line: None) if json else (lambda line: typer.echo(f"Note: {line}", err=True)),
+        (lambda line: None) if json else (lambda line: say_note(f"Note: {line}")),
     )
     if report_only:
         _report(loaded, key, out, threads, quiet, json, beside, engine)
@@ -131,16 +134,16 @@ def protect(
         emit_json({**vars(done), "release": out, "private_manifest": private_manifest})
         return
     for note in done.notes:
-        typer.echo(f"Note: {note}", err=True)
+        say_note(f"Note: {note}")
     if not quiet:
         resumed = f" ({done.resumed} of them from an interrupted run)" if done.resumed else ""
         cells = numbered(done.cells, "published cell")
-        typer.echo(f"{out}: {numbered(done.cubes, 'cube')}{resumed}, {cells}.")
+        say(f"{out}: {numbered(done.cubes, 'cube')}{resumed}, {cells}.")
         for verdict in done.verdicts:
-            typer.echo(f"Passed {verdict}")
+            say_finding(f"Passed {verdict}")
         for sentence in done.paid.sentences() if done.paid else ():
-            typer.echo(sentence)
-        typer.echo(f"Private manifest: {private_manifest}")
+            say(sentence)
+        say(f"Private manifest: {private_manifest}")
 
 
 def _report(
@@ -169,7 +172,7 @@ def _report(
     else:
         for verdict in verdicts:
             if not (quiet and verdict.passed):
-                typer.echo(f"{'Passed' if verdict.passed else 'Broken'} {verdict}")
+                say_finding(f"{'Passed' if verdict.passed else 'Broken'} {verdict}")
     if not passed:
         raise typer.Exit(FAILED)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.output import say
 from discreet.io.secret import make_secret
 
 
@@ -15,6 +16,4 @@ def secret(
 ) -> None:
     """Write 32 random bytes to a file that only its owner can read. Keep the file: later releases need it."""
     make_secret(out)
-    typer.echo(
-        f"{out}: a new secret. Store it safely and permanently: later releases of this population need it."
-    )
+    say(f"{out}: a new secret. Store it safely and permanently: later releases of this population need it.")

@@ -18,6 +18,8 @@ from discreet.cli.output import (
     THREADS,
     emit_json,
     register_path,
+    say,
+    say_note,
     shown_progress,
 )
 from discreet.errors import mistake
@@ -131,9 +133,9 @@ def serve(
         if json:
             emit_json({"address": address, "unlimited": is_unlimited})
         elif not quiet:
-            typer.echo(f"Serving {source} on {address} (Ctrl-C stops it).")
+            say(f"Serving {source} on {address} (Ctrl-C stops it).")
         if is_unlimited:
-            typer.echo(f"warning: {UNLIMITED}", err=True)
+            say_note(f"warning: {UNLIMITED}")
 
     with shown_progress(quiet or json) as progress:
         run(

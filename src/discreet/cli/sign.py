@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import FAILED, QUIET
+from discreet.cli.output import FAILED, QUIET, say
 from discreet.io.signing_key import read_private_key
 from discreet.release.sign import sign_release
 
@@ -23,7 +23,7 @@ def sign(
     """
     outcome = sign_release(folder, read_private_key(key))
     if not outcome.passed:
-        typer.echo("\n".join((f"{folder}: failed, not signed.", *outcome.problems)))
+        say("\n".join((f"{folder}: failed, not signed.", *outcome.problems)))
         raise typer.Exit(FAILED)
     if not quiet:
-        typer.echo(f"{folder}: signed with key {outcome.signature.key}.")
+        say(f"{folder}: signed with key {outcome.signature.key}.")

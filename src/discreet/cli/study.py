@@ -26,7 +26,7 @@ from discreet.advise.prior_knowledge import (
     check,
     study,
 )
-from discreet.cli.output import JSON, QUIET, console, emit_json, shown_progress
+from discreet.cli.output import JSON, QUIET, console, emit_json, say, shown_progress
 from discreet.errors import mistake
 from discreet.io.atomic_folder import OWNER_ONLY, AtomicFolder, require_free
 from discreet.programme.programme import load_programme
@@ -169,13 +169,13 @@ def _declared_report(declared: DeclaredGeography, found: DeclaredStudy) -> dict[
 
 def _show_declared(declared: DeclaredGeography, found: DeclaredStudy, out: Path | None) -> None:
     _show_outcomes(found.study, f"regions ({declared.regions})")
-    typer.echo("\n" + "\n".join(DECLARED_NOTES))
-    typer.echo(
+    say("\n" + "\n".join(DECLARED_NOTES))
+    say(
         f"\nClusters of {found.smallest:,} to {found.largest:,} records; {found.unique:.1%} of the records are "
         "unique in their cluster (the smallest k)."
     )
     for one in found.adversaries:
-        typer.echo(
+        say(
             f"k {one.k:,}, epsilon {one.epsilon:g}: an adversary who knows the target's cluster and all others in it "
             f"is right in {one.right:.1%} ({one.guessed:.1%} by the region's commonest cell; "
             f"{one.right_as_if_1:.1%} with noise for sensitivity 1)"
@@ -213,17 +213,17 @@ def _differences(found: UtilityDifferences) -> dict[str, object]:
 
 def _show(found: Study, out: Path | None) -> None:
     _show_outcomes(found, "zip codes")
-    typer.echo("\n" + "\n".join(NOTES))
+    say("\n" + "\n".join(NOTES))
     _show_files(out)
 
 
 def _show_files(out: Path | None) -> None:
     if out is not None:
-        typer.echo(f"\n{out / REPORT}\n{out / PICTURE}")
+        say(f"\n{out / REPORT}\n{out / PICTURE}")
 
 
 def _show_outcomes(found: Study, regions: str) -> None:
-    typer.echo(
+    say(
         f"{found.records:,} fully observed records of {found.persons:,} persons, {found.zips:,} {regions}, "
         f"{found.cells} cells per cluster\n"
     )

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import ENGINE, JSON, QUIET, THREADS, emit_json, say_wrapped, shown_progress
+from discreet.cli.output import ENGINE, JSON, QUIET, THREADS, emit_json, say_note, say_wrapped, shown_progress
 from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
@@ -42,7 +42,7 @@ def swap(
     with computing(loaded, engine) as where, shown_progress(quiet or json) as progress:
         done = write_swap(where.programme, key, out, private, threads, progress, where.engine)
     for conflict in () if json else done.figures.conflicts:
-        typer.echo(f"Note: {conflict}", err=True)
+        say_note(f"Note: {conflict}")
     if json:
         emit_json(_for_machines(done))
     elif not quiet:

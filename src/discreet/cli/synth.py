@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from discreet.cli.output import say
 from discreet.synth import Census, generate
 
 
@@ -43,15 +44,16 @@ def synth(
     if as_json:
         typer.echo(json.dumps(_report(census)))
     elif not quiet:
-        typer.echo(_summary(census))
+        say(_summary(census))
 
 
 @contextmanager
 def _progress(persons: int, *, hidden: bool) -> Iterator[Callable[[int], None]]:
-    columns = (TextColumn("Persons"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    of = f" of {persons:,}"
+    columns = (TextColumn("Persons"), BarColumn(), TextColumn("{task.fields[done]}"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden) as bar:
-        task = bar.add_task("Persons", total=persons)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task("Persons", total=persons, done=f"0{of}")
+        yield lambda done: bar.update(task, completed=done, done=f"{done:,}{of}")
 
 
 def _report(census: Census) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import JSON, emit_json
+from discreet.cli.output import JSON, emit_json, say
 from discreet.serve.http.security import Role, create_token, read_tokens, revoke_token
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
@@ -40,11 +40,11 @@ def list_tokens(file: FILE, json: JSON = False) -> None:
         emit_json({"tokens": found})
         return
     for one in found:
-        typer.echo(f"{one['name']}: {one['role']}, since {one['created']}")
+        say(f"{one['name']}: {one['role']}, since {one['created']}")
 
 
 @app.command()
 def revoke(file: FILE, name: NAME) -> None:
     """Revoke a token; running servers notice at the next request."""
     revoke_token(file, name)
-    typer.echo(f"{name}: revoked.")
+    say(f"{name}: revoked.")

@@ -10,7 +10,7 @@ import typer
 
 from discreet.audit.case import Case, open_case
 from discreet.audit.utility import Utility, side_by_side, utility_by
-from discreet.cli.output import JSON, QUIET, THREADS, emit_json, shown_progress
+from discreet.cli.output import JSON, QUIET, THREADS, emit_json, say, shown_progress
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
 from discreet.programme.programme import load_programme
@@ -80,9 +80,9 @@ def _document(found: dict[str, Utility]) -> dict[str, object]:
 
 def _show(found: dict[str, Utility]) -> None:
     for name, one in found.items():
-        typer.echo(f"{name}:")
+        say(f"{name}:")
         for line in utility_lines(one):
-            typer.echo(line)
+            say(line)
     if len(found) > 1:
         for line in compared_lines(side_by_side(found)):
-            typer.echo(line)
+            say(line)

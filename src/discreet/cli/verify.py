@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import FAILED, JSON, QUIET, emit_json, numbered
+from discreet.cli.output import FAILED, JSON, QUIET, emit_json, numbered, say
 from discreet.engine.verifying import verified
 from discreet.errors import mistake
 from discreet.io.signing_key import read_public_key
@@ -62,7 +62,7 @@ def verify(
     if json:
         emit_json({"passed": outcome.passed, **asdict(outcome)})
     elif not (quiet and outcome.passed):
-        typer.echo(_report(folder, outcome))
+        say(_report(folder, outcome))
     if not outcome.passed:
         raise typer.Exit(FAILED)
 
@@ -72,7 +72,7 @@ def _certified(place: Path, json: bool, quiet: bool) -> None:
     if json:
         emit_json({"passed": found.passed, **asdict(found)})
     elif not (quiet and found.passed):
-        typer.echo(_certificate_report(found))
+        say(_certificate_report(found))
     if not found.passed:
         raise typer.Exit(FAILED)
 

@@ -90,6 +90,7 @@ class WideForm:
     styles: Mapping[str, str] = field(default_factory=dict)  # of measures; none: two decimals
     lines: NDArray[np.int64] | None = None  # None: all
     fields: NDArray[np.int64] | None = None
+    stubs: tuple[int, ...] = ()  # widths of the row headers, in characters; none: all the same
 
 
 def write_xlsx(
@@ -375,7 +376,8 @@ class _Workbook:
         self.empty.close()
 
     def _set_up_table(self, sheet: Any, table: _WideSheet) -> None:
-        sheet.set_column(0, table.left - 1, STUB)
+        for k, width in enumerate(table.form.stubs or (STUB,) * table.left):
+            sheet.set_column(k, k, width)
         sheet.set_column(table.left, table.width - 1, COLUMN)
         sheet.freeze_panes(table.top, table.left)
         _printed(sheet, table.top)

@@ -27,16 +27,19 @@ class _Shown:
 
     def __init__(self, bars: progress.Progress) -> None:
         self._progress = bars
-        self._task = bars.add_task("starting", total=None)
+        self._task = bars.add_task("starting", total=None, count="")
 
     def stage(self, name: str, total: int | None = None) -> None:
         """Begin a new line."""
         self._progress.update(self._task, total=self._progress.tasks[-1].completed)
-        self._task = self._progress.add_task(name, total=total)
+        self._task = self._progress.add_task(name, total=total, count="")
 
     def step(self, done: int = 1) -> None:
         """Move the bar."""
         self._progress.advance(self._task, done)
+        task = self._progress.tasks[-1]
+        of = "" if task.total is None else f" of {task.total:,.0f}"
+        self._progress.update(self._task, count=f"{task.completed:,.0f}{of}")
 
 
 class _Displayed:
@@ -95,7 +98,7 @@ def shown_progress(hidden: bool) -> Iterator[Listener]:
     columns = (
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
-        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[count]}", justify="right"),
         progress.TimeElapsedColumn(),
         progress.TimeRemainingColumn(),
     )

@@ -29,11 +29,6 @@ def share(value: float | None) -> str:
     return f"{100 * _rounded(value):,.1f}%".replace(".0%", "%")
 
 
-def percent(value: float | None) -> str:
-    """Format a share in percent with two decimals."""
-    return NONE if value is None else f"{100 * _rounded(value):,.2f}%"
-
-
 def _rounded(value: float) -> float:
     """The share without a negative rounding error."""
     return 0.0 if abs(value) < ROUNDING else value
@@ -119,8 +114,8 @@ class As(StrEnum):
     LONG = "text long"
     COUNT = "count"
     SHARE = "share"
-    PERCENT = "percent"
     DECIMAL = "decimal"
+    NUMBER = "number"  # a text that is already formatted
 
 
 @dataclass(frozen=True)
@@ -131,7 +126,7 @@ class Column:
     shown: As = As.TEXT
 
 
-_FORMATS = {As.COUNT: count, As.SHARE: share, As.PERCENT: percent, As.DECIMAL: decimal}
+_FORMATS = {As.COUNT: count, As.SHARE: share, As.DECIMAL: decimal}
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Html:

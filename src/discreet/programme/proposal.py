@@ -342,13 +342,13 @@ def _code(value: str) -> str:
 
 
 def natural(value: str) -> tuple[tuple[int, int, str], ...]:
-    """Sorts numbers by size within texts: 5-9 before 15-17, negative numbers first."""
+    """Sorts numbers by size, also within texts: 5-9 before 15-17 before 20 before 21-24, negative numbers first."""
     number = number_of(value)
     if number is not None:
-        return ((0, int(number * 1000), value),)
+        return (0, int(number * 1000), ""), (-1, 0, value)
     parts = re.findall(r"\d{1,18}|\D+|\d+", value)
     return tuple(
-        (1, int(part), "") if part.isdecimal() and len(part) <= 18 else (2, 0, part) for part in parts
+        (0, int(part) * 1000, "") if part.isdecimal() and len(part) <= 18 else (1, 0, part) for part in parts
     )
 
 

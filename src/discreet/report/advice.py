@@ -1,17 +1,29 @@
-"""The adviser's charts: feasible region, tuples, averaging, limits on a parameter, and risk-utility curves."""
+"""The adviser's page and its charts: feasible region, tuples, averaging, limits on a parameter, risk-utility curves."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from discreet.advise.advise import Advice
+from discreet.advise.alternatives import alternatives
 from discreet.advise.curves import CurvePoint, Curves
+from discreet.advise.reasons import (
+    alternatives_text,
+    caveats,
+    conflicts,
+    declared_words,
+    margin_text,
+    meanings,
+    noise_text,
+    reasons,
+    swap_words,
+)
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.maths.attacks.averaging import success
 from discreet.maths.feasible import Constraint, three_tuples
@@ -30,6 +42,21 @@ from discreet.page.charts import (
     panels,
     tiled,
 )
+from discreet.page.markup import (
+    As,
+    Column,
+    Html,
+    Tile,
+    count,
+    decimal,
+    heading,
+    listing,
+    paragraph,
+    share,
+    table,
+    tiles,
+)
+from discreet.page.skeleton import Page, Part
 from discreet.page.style import BLUE, FEASIBLE, LOSSY, ORANGE, RISKY
 from discreet.report.noise_plane import plane_chart
 
@@ -43,13 +70,15 @@ LOSSES = {
     "cramers_v_shift": "shift of Cramér's V",
 }
 MOST_COLUMNS = 16
+PAGE = "advice.html"
+_NOTICE = "Private: the advice is computed from the confidential data. Review it before publishing any part."
 
 
-def write_charts(out: Path, charts: Sequence[Chart], report: Mapping[str, Any]) -> list[str]:
-    """Write every chart as SVG and PNG, their descriptions and the report into a new folder; return the names."""
+def write_charts(out: Path, page: Page, report: Mapping[str, Any]) -> list[str]:
+    """Write the page, its charts, their descriptions and the report into a new folder; return the names."""
     with AtomicFolder(out, "--out") as folder:
         names = []
-        for name, content in _files(charts, report):
+        for name, content in _files(page, report):
             with folder.file(name) as file:
                 file.write(content)
             names.append(name)
@@ -57,11 +86,109 @@ def write_charts(out: Path, charts: Sequence[Chart], report: Mapping[str, Any]) 
     return names
 
 
-def _files(charts: Sequence[Chart], report: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    for chart in charts:
+def _files(page: Page, report: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    yield PAGE, page.html().encode()
+    for chart in page.charts:
         yield from chart.files()
-    yield "pictures.txt", "".join(f"{chart.name}: {chart.description}\n\n" for chart in charts)[:-1].encode()
+    about = "".join(f"{chart.name}: {chart.description}\n\n" for chart in page.charts)
+    yield "pictures.txt", about[:-1].encode()
     yield "advice.json", json.dumps(report, ensure_ascii=False, indent=1).encode()
+
+
+def advice_page(advice: Advice, curves: Curves | None = None) -> Page:
+    """The advice as a page: the proposal with its reasons, other choices, the charts, and what is not covered."""
+    facts = advice.facts
+    return Page(
+        f"Noise for {facts.programme}",
+        f"{count(facts.crosstabs)} cross-tabulations, {count(facts.cells)} cells, known from the {facts.known_from}.",
+        _NOTICE,
+        is_private=True,
+        opening=_opening(advice),
+        parts=(
+            _proposal_part(advice),
+            *_alternative_parts(advice),
+            Part("pictures", "Pictures", "", tuple(advice_charts(advice, curves))),
+            *_list_parts(advice),
+        ),
+    )
+
+
+def _opening(advice: Advice) -> tuple[Html, ...]:
+    if advice.proposal is None:
+        return ()
+    judged, noise = advice.proposal.judged, advice.proposal.noise
+    chosen = [
+        Tile(name, decimal(value) if isinstance(value, float) else str(value))
+        for name, value in noise.items()
+    ]
+    return (
+        tiles(
+            [
+                *(one for one in chosen if one.what not in ("kind", "js")),
+                Tile("Typical error of a count", decimal(math.sqrt(judged.variance))),
+                Tile(
+                    "Averaging succeeds",
+                    share(judged.success),
+                    f"limit {share(advice.task.limits.averaging)}",
+                ),
+            ]
+        ),
+    )
+
+
+def _proposal_part(advice: Advice) -> Part:
+    if advice.proposal is None:
+        lead = "No parameters keep all limits."
+        return Part("proposal", "The proposal", lead, (listing(conflicts(advice)),), mood="bad")
+    why = (*reasons(advice), *(f"note: {note}" for note in advice.proposal.notes))
+    declared = declared_words(advice)
+    blocks = (
+        paragraph(noise_text(advice)),
+        paragraph(margin_text(advice)),
+        heading("Why"),
+        listing(why),
+        *([paragraph(declared)] if declared else []),
+    )
+    return Part("proposal", "The proposal", f"Proposed: {advice.proposal}", blocks, mood="good")
+
+
+def _alternative_parts(advice: Advice) -> Iterator[Part]:
+    rows = alternatives(advice)
+    if not rows:
+        return
+    limits = advice.task.limits
+    columns = [
+        Column("choice"),
+        *(Column(name, As.DECIMAL) for name in rows[0].noise),
+        Column("averaging succeeds", As.SHARE),
+        Column("largest change shown", As.SHARE),
+        Column("1 stays 1", As.SHARE),
+        Column("typical error", As.DECIMAL),
+        Column(f"{limits.size} off by more than {limits.change}", As.SHARE),
+        Column("keeps all limits"),
+    ]
+    body = [
+        (
+            *(row.choice.value, *row.noise.values(), row.success, row.revealed, row.stays, row.error),
+            *(row.distorted, not row.breaks),
+        )
+        for row in rows
+    ]
+    compared = list(alternatives_text(advice, rows))[2 + len(rows) :]
+    blocks = (table("Choices of noise", columns, body), listing(compared))
+    yield Part("alternatives", "Alternatives", "", blocks)
+
+
+def _list_parts(advice: Advice) -> Iterator[Part]:
+    meant = [f"{name.value}: {meaning}" for name, meaning in meanings(advice)]
+    swaps = [line.strip() for line in swap_words(advice)]
+    for place, title, some in (
+        ("limits", "What the limits are for", meant),
+        ("swap", "Record swapping", swaps),
+        ("caveats", "Not covered by these numbers", list(caveats(advice))),
+    ):
+        if some:
+            yield Part(place, title, "", (listing(some),))
 
 
 def advice_charts(advice: Advice, curves: Curves | None = None) -> list[Chart]:

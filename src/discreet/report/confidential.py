@@ -157,8 +157,8 @@ def _table(verdicts: Verdicts) -> Html:
     head = [
         Column("gate"),
         Column("what is measured", As.LONG),
-        Column("found"),
-        Column("allowed"),
+        Column("found", As.NUMBER),
+        Column("allowed", As.NUMBER),
         Column("verdict"),
     ]
     rows = [

@@ -16,7 +16,6 @@ from discreet.page.markup import (
     count,
     decimal,
     paragraph,
-    percent,
     share,
     table,
     tiles,
@@ -90,7 +89,7 @@ def _tiles(figures: SwapFigures, rule: SwapRule) -> Html:
             Tile("Households", count(figures.households)),
             Tile("Persons", count(figures.persons)),
             Tile("Households swapped", count(figures.swapped)),
-            Tile("Share swapped", percent(_share(figures.swapped, figures.households)), f"{target}{cap}"),
+            Tile("Share swapped", share(_share(figures.swapped, figures.households)), f"{target}{cap}"),
         ]
     )
 
@@ -108,7 +107,7 @@ def _risk_part(figures: SwapFigures, rule: SwapRule) -> Part:
         )
         for level in figures.levels
     ]
-    found = table("Risk by level", [*columns, Column("of all households", As.PERCENT)], rows)
+    found = table("Risk by level", [*columns, Column("of all households", As.SHARE)], rows)
     return Part("risk", "Risk before and after", _risk_text(rule), (risk_chart(figures), found))
 
 
@@ -144,9 +143,9 @@ def _uniques_part(figures: SwapFigures) -> Part:
     )
     columns = [
         *_columns("level", "uniques before", "uniques after", "true"),
-        Column("probability of true", As.PERCENT),
+        Column("probability of true", As.SHARE),
         Column("the same", As.COUNT),
-        Column("probability of the same", As.PERCENT),
+        Column("probability of the same", As.SHARE),
     ]
     rows = [
         (
@@ -192,7 +191,7 @@ def _swapped_part(figures: SwapFigures) -> Part:
         if unswapped_number
         else "Every household at risk was swapped."
     )
-    of_all, of_swapped = Column("of all households", As.PERCENT), Column("of those swapped", As.PERCENT)
+    of_all, of_swapped = Column("of all households", As.SHARE), Column("of those swapped", As.SHARE)
     reasons = [(why, n, _share(n, figures.households)) for why, n in figures.reasons.items()]
     profiles = [(profile, n, _share(n, figures.swapped)) for profile, n in figures.profiles.items()]
     blocks: list[Block] = [
@@ -228,7 +227,7 @@ def swapped_chart(figures: SwapFigures) -> Chart:
 def _distance_part(figures: SwapFigures) -> Part:
     columns = [
         *_columns("finest region that both share", "households"),
-        Column("of those swapped", As.PERCENT),
+        Column("of those swapped", As.SHARE),
     ]
     rows = [(_region(level), n, _share(n, figures.swapped)) for level, n in figures.shared.items()]
     blocks: list[Block] = [shared_chart(figures), table("Regions that partners share", columns, rows)]
@@ -284,7 +283,7 @@ def _utility_part(figures: SwapFigures) -> Part:
         Column("table"),
         Column("level"),
         Column("cells", As.COUNT),
-        Column("changed", As.PERCENT),
+        Column("changed", As.SHARE),
         Column("mean absolute change", As.DECIMAL),
         Column("largest", As.COUNT),
     ]
@@ -338,7 +337,7 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def _labelled(part: int, whole: int) -> str:
-    return f"{part:,} ({percent(part / whole)})" if whole else f"{part:,}"
+    return f"{part:,} ({share(part / whole)})" if whole else f"{part:,}"
 
 
 def _region(level: str) -> str:

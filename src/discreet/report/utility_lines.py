@@ -11,9 +11,11 @@ from discreet.maths.utility import Measure
 Row = Sequence[str]
 EMPTY = "0"  # the size class of cells without records
 USUAL = ("median", 0.5), ("95%", 0.95), ("largest", 1.0)
-HEAD = (
-    "cells", "mean error", "(expected)", "unchanged", "(expected)", *(name for name, _ in USUAL)
-)  # fmt: skip
+HEADS = (
+    ("", "", "mean", "ex-", "un-", "ex-", "", "", ""),
+    ("", "cells", "error", "pected", "changed", "pected", *(name for name, _ in USUAL)),
+)
+WIDTH = 80  # columns of a terminal
 
 
 def utility_lines(found: Utility) -> Iterator[str]:
@@ -22,7 +24,7 @@ def utility_lines(found: Utility) -> Iterator[str]:
         against = "before swapping" if name == UNSWAPPED and len(found.errors) > 1 else "after swapping"
         title = "against the true counts" if len(found.errors) == 1 else f"against the counts {against}"
         yield f"Errors {title}, {len(errors.margins):,} cross-tabulations, each once:"
-        yield from _indented([("", *HEAD), *_rows(errors.total), *_levels(errors.levels)])
+        yield from _indented(_known([*HEADS, *_rows(errors.total), *_levels(errors.levels)]))
         yield from _shifts(errors.total)
     yield from _areas(found.areas)
     yield from _gaps(found)
@@ -67,7 +69,7 @@ def _figures(one: ErrorFigures) -> Row:
 def _shifts(one: ErrorComparison) -> Iterator[str]:
     lost, made = one.occupied, one.classes[EMPTY]
     yield (
-        f"  bias {_number(lost.mean(Measure.BIAS))} (expected {_number(lost.expected_mean(Measure.BIAS))}); occupied "
+        f"  bias {_number(lost.mean(Measure.BIAS))}{_expected(lost.expected_mean(Measure.BIAS))}; occupied "
         f"but published as 0: {_share(lost.mean(Measure.ZERO))}; empty but published above 0: "
         f"{_share(made.mean(Measure.POSITIVE))}; Hellinger distance {_number(one.hellinger)} "
         f"of relative frequencies, {_number(one.hellinger_of_counts)} of counts"
@@ -116,9 +118,13 @@ def _tables(found: Utility) -> Iterator[str]:
     if shifts:
         yield (
             f"{len(found.two_way):,} two-way tables: Cramer's V is off by {sum(shifts) / len(shifts):.4f} on average, "
-            f"{max(shifts):.4f} at most; {found.changed_tests:,} tests of independence have another outcome at "
-            f"{found.level:g}"
+            f"{max(shifts):.4f} at most; {found.changed_tests:,} of the tests of independence differ in their "
+            f"outcome at {found.level:g}"
         )
+
+
+def _expected(value: float | None) -> str:
+    return "" if value is None else f" (expected {_number(value)})"
 
 
 def _number(value: float | None) -> str:
@@ -129,9 +135,17 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
 
+def _known(rows: Sequence[Row]) -> list[Row]:
+    """The rows without columns of which nothing is known."""
+    columns = zip(*rows, strict=True)
+    found = [column for column in columns if any(text != "-" for text in column[len(HEADS) :])]
+    return list(zip(*found, strict=True))
+
+
 def _indented(rows: Sequence[Row]) -> Iterator[str]:
-    """Aligned columns: the first to the left, numbers to the right."""
+    """Aligned columns: the first to the left, numbers to the right; close together where they would not fit."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    gap = "  " if sum(widths) + 2 * len(widths) <= WIDTH else " "
     for first, *others in rows:
         numbers = (text.rjust(width) for text, width in zip(others, widths[1:], strict=True))
-        yield f"  {first.ljust(widths[0])}  {'  '.join(numbers)}"
+        yield f"  {first.ljust(widths[0])}{gap}{gap.join(numbers)}"

@@ -144,6 +144,7 @@ class Nearest:
 
     query: Query
     message: str
+    price: Fraction | None = None  # what it costs the user, where answers are charged
 
 
 @dataclass(frozen=True)

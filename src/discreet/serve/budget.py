@@ -279,8 +279,7 @@ class Accounts:
         return "rho" if self._prices.rule.is_gaussian else "epsilon"
 
     def _amount(self, amount: Fraction) -> str:
-        """An amount for people; the ledger has it exactly."""
-        return phrase("{measure} = {amount}", measure=self._measure, amount=float(f"{float(amount):.4g}"))
+        return phrase("{measure} = {amount}", measure=self._measure, amount=_number(amount))
 
     def _price(self, new: dict[str, Signature]) -> Fraction:
         return sum((self._prices.share(signature) for signature in new.values()), Fraction(0))
@@ -307,22 +306,27 @@ class Accounts:
         left = self._ledger.remaining(account) if has else self._prices.budget
         needed, available = getattr(price, self._measure), getattr(left, self._measure)
         # deltas are fractions of many digits, shown only where the delta is what is insufficient
-        amounts = [self._amount(one) for one in (needed, available)] if needed > available else [price, left]
+        amounts = [_number(one) for one in (needed, available)] if needed > available else [price, left]
         if account == COMMON:
             message = phrase(
                 "This table would cost {price}; {left} is left of the privacy budget of all users together. "
-                "Tables that anyone has received stay available: ask for fewer axes, or for one of those.",
+                "Tables that anyone has received stay available: choose fewer variables, or one of those.",
                 price=amounts[0],
                 left=amounts[1],
             )
             return Refusal(Rule.BUDGET, message)
         message = phrase(
             "This table would cost {price}; {left} is left of your privacy budget. "
-            "Tables that you already have stay free: ask for fewer axes, or for one of those.",
+            "Tables that you already have stay free: choose fewer variables, or one of those.",
             price=amounts[0],
             left=amounts[1],
         )
         return Refusal(Rule.BUDGET, message)
+
+
+def _number(amount: Fraction) -> float:
+    """An amount for people; the ledger has it exactly."""
+    return float(f"{float(amount):.4g}")
 
 
 def account_of(user: str) -> str:

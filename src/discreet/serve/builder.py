@@ -358,7 +358,14 @@ class TableBuilder:
             except Mistakes:
                 return False
 
-        return replace(refusal, nearest=nearest(question.query, self.catalogue, passes))
+        offers = nearest(question.query, self.catalogue, passes)
+        return replace(refusal, nearest=tuple(self._priced(one, user) for one in offers))
+
+    def _priced(self, offer: Nearest, user: str) -> Nearest:
+        if self._accounts is None:
+            return offer
+        cube = resolve(offer.query, self.catalogue).cube
+        return replace(offer, price=self._accounts.balance(user, cube).price)
 
     def _collecting(self, question: Question, table: ProtectedTable) -> tuple[Collected, Differing]:
         collecting = Collecting(self._source, question, self._spaces)

@@ -189,7 +189,7 @@ def test_costs_and_budgets_are_told_in_both_languages(web: Web, census: Path, tm
     assert re.fullmatch(r"epsilon = [\d,]+; neue Kreuztabellen: \d+", said["cost"])
     english, said = in_both(client, "/api/v1/table", json={"axes": ["OCC", "HAR", "LOC"]})
     assert (english["rule"], said["rule"]) == ("budget", "budget")
-    assert "vom Privatheitsbudget" in said["detail"]
+    assert "von Ihrem Privatheitsbudget" in said["detail"]
     english, said = in_both(client, "/api/v1/table", json={"axes": ["OCC"]})
     assert "All answers to one user together" in english["extension"]["noise"]
     assert "durch Rauschen in jeder Zelle (Art: geometric)" in said["extension"]["noise"]

@@ -46,6 +46,20 @@ def test_rows_and_columns_are_those_shown_in_their_order(client: Client, values:
     assert sheet.freeze_panes == "B6"
 
 
+def test_the_workbook_has_codes_whole_labels_and_a_heading(client: Client) -> None:
+    shown = {"columns": ["SEX"], "texts": "labels"}
+    book = openpyxl.load_workbook(io.BytesIO(file(client, "xlsx", **shown)))
+    head, total, first = list(book["Data"].iter_rows(max_row=3, values_only=True))
+    assert head[:4] == ("AGE", "Age", "SEX", "Sex"), "codes, whatever the table shows"
+    assert (total[:4], first[2:4]) == (("_T", "Total", "_T", "Total"), ("1", "Male"))
+    sheet = book["Table"]
+    assert sheet["A1"].value == "Persons by Age (broad groups), Sex"
+    longest = max(len(str(cell.value)) for cell in sheet["A"][5:])
+    assert sheet.column_dimensions["A"].width >= longest
+    notes = dict(book["Notes"].iter_rows(max_col=2, values_only=True))
+    assert ", A" not in str(notes["Source"]), "a name of a folder is no office"
+
+
 @pytest.mark.parametrize("kind", ["difference", "ratio", "index", "rate"])
 def test_comparisons_have_ranges_that_follow_from_both_counts(
     client: Client, values: list[int], kind: str

@@ -20,7 +20,15 @@ def test_head_of_a_table(client: Client) -> None:
     assert found.status_code == whole.status_code == 200
     assert found.headers["content-type"] == whole.headers["content-type"]
     assert found.content == b""
+    assert found.headers.get("content-length") != "0", "the table has bytes"
     assert client.head("/api/v1/table", params={"query": '{"axes": ["NONE"]}'}).status_code == 400
+
+
+def test_head_of_the_page_and_its_files(client: Client) -> None:
+    for path in ("/", "/api", "/page/settings", "/page/any/page.css"):
+        found, whole = client.head(path), client.get(path)
+        assert (found.status_code, found.content) == (200, b""), path
+        assert found.headers["content-type"] == whole.headers["content-type"]
 
 
 def test_a_table_that_is_too_large_has_one_stated_limit(ruled: Callable[..., TableBuilder]) -> None:
@@ -45,6 +53,8 @@ def test_downloads_have_the_range_of_each_cell_and_a_name_that_states_what_is_in
     expected = [(one["low"], one["high"]) for one in ranges]
     found = client.post("/api/v1/table?format=csv", json=asked)
     assert "persons-by-age" in found.headers["content-disposition"]
+    german = client.post("/api/v1/table?format=csv", json=asked, headers={"Accept-Language": "de"})
+    assert "personen-nach-alter" in german.headers["content-disposition"]
     lines = list(csv.DictReader(StringIO(found.text)))
     assert [(int(line["low"]), int(line["high"])) for line in lines] == expected
     table = pq.read_table(BytesIO(client.post("/api/v1/table?format=parquet", json=asked).content))

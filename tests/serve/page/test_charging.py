@@ -1,5 +1,6 @@
 """Where answers are paid for, the page tells the price and what is left before, and a link spends nothing."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,8 +72,12 @@ def test_prices_are_told_before(opens: Opens, charging: str) -> None:
     assert float(budget.get_attribute("data-left") or 0) == pytest.approx(5 - price)
     add(page, "HAR", "LOC")
     expect(budget).to_contain_text("Only ")
-    expect(key(page, "run")).to_be_disabled()
-    page.locator("#place-verdict button.offer").first.click()
-    expect(key(page, "run")).to_be_enabled()
+    expect(key(page, "run")).to_have_count(0)
+    expect(page.locator("#place-verdict .refusal")).not_to_contain_text(re.compile("epsilon|axes"))
+    offer = page.locator("#place-verdict button.offer").first
+    cost = float(re.findall(r"Costs ([\d.]+) of your privacy budget", offer.inner_text())[0])
+    assert 0 < cost <= 5 - price, "only what can be paid, with its price"
+    offer.click()
+    expect(key(page, "run")).to_have_text(f"Show table for {cost:g}")
     expect(page.locator("#place-verdict .refusal")).to_have_count(0)
     assert float(budget.get_attribute("data-left") or 0) == pytest.approx(5 - price), "nothing is charged"

@@ -44,7 +44,7 @@ def test_ages_and_sexes_are_a_pyramid_with_the_noise_and_one_level(opens: Opens,
     assert page.locator(f"{SVG} .role-mark.mark-rule line").count() == 0
     key(page, "level-AGE").select_option("1")
     drawn(page)
-    assert {"Under 15 years", "Number of persons"} <= set(labels(page))
+    assert {"Under 15 years", "Number of persons per year of age"} <= set(labels(page))
     assert "0 to 4 years" not in labels(page)
     told = asked(served, "table", {"axes": ["AGE.L", "SEX"]})["value"]
     lines = list(csv.DictReader(StringIO(saved(page, "download-data").decode())))
@@ -58,7 +58,7 @@ def test_ages_and_sexes_are_a_pyramid_with_the_noise_and_one_level(opens: Opens,
 def test_every_kind_is_drawn_and_the_legend_filters(opens: Opens) -> None:
     page = opens(link(rows=["AGE.M"], columns=["SEX"], view="chart", whiskers=False))
     drawn(page)
-    kinds = page.eval_on_selector_all('[data-key="chart-kind"] option', "all => all.map(one => one.value)")
+    kinds = kinds_of(page)
     assert kinds == ["bars", "dots", "lines", "stacked", "share", "pyramid", "multiples"]
     for kind in kinds:
         key(page, "chart-kind").select_option(kind)
@@ -70,6 +70,83 @@ def test_every_kind_is_drawn_and_the_legend_filters(opens: Opens) -> None:
     before = bars.count()
     page.locator(f"{SVG} .role-legend-symbol path").first.click(force=True)
     expect(bars).to_have_count(before // 2)
+
+
+def kinds_of(page: Page) -> list[str]:
+    found: list[str] = page.eval_on_selector_all(
+        '[data-key="chart-kind"] option', "all => all.map(one => one.value)"
+    )
+    return found
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(["AGE.M"], "pyramid"), (["EDU", "AGE.L"], "multiples")])
+def test_the_legend_filters_pyramids_and_panels_and_both_have_whiskers(
+    opens: Opens, rows: list[str], kind: str
+) -> None:
+    page = opens(link(rows=rows, columns=["SEX"], view="chart", chart=kind))
+    expect(drawn(page)).to_have_attribute("data-kind", kind)
+    bars, rules = page.locator(f"{SVG} .mark-rect path"), page.locator(f"{SVG} .role-mark.mark-rule line")
+    before, whiskers = bars.count(), rules.count()
+    assert whiskers > 0.8 * before, "the noise of empty cells is left out"
+    page.locator(f"{SVG} .role-legend-symbol path").first.click(force=True)
+    expect(bars).to_have_count(before // 2)
+    assert rules.count() < whiskers
+
+
+def test_the_value_and_its_range_are_at_the_pointer(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["SEX"], view="chart"))
+    drawn(page)
+    page.locator(f"{SVG} .mark-rect path").first.hover()
+    tip = page.locator("#vg-tooltip-element")
+    value = asked(served, "table", {"axes": ["SEX"]})["value"][1]
+    expect(tip).to_contain_text(f"{value:,}")
+    expect(tip).to_contain_text("Male")
+    expect(tip).to_contain_text("True value (95%)")
+
+
+def test_only_parts_of_one_whole_are_stacked_and_only_counts_are_a_pyramid(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.M"], columns=["SEX"], view="chart", values="difference"))
+    drawn(page)
+    assert not {"stacked", "share", "pyramid"} & set(kinds_of(page)), "differences may be below zero"
+    key(page, "values").select_option("row")
+    expect(drawn(page)).to_have_attribute("data-kind", "pyramid")
+    assert not {"stacked", "share"} & set(kinds_of(page)), "shares of rows are no parts of one whole"
+
+
+def test_age_groups_of_several_widths_are_drawn_per_year(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["AGE.L"], columns=["SEX"], view="chart", whiskers=False))
+    expect(drawn(page)).to_have_attribute("data-kind", "pyramid")
+    assert "Number of persons per year of age" in labels(page)
+    boxes: list[dict[str, float]] = page.locator(f"{SVG} .mark-rect path").evaluate_all(
+        "all => all.map(one => one.getBBox()).map(({ width, height }) => ({ width, height }))"
+    )
+    values = asked(served, "table", {"axes": ["AGE.L", "SEX"]})["value"]
+    years = [15, 15, 20, 15, 20, 20]  # the last one is open
+    men = [values[3 * k + 1] for k in range(1, 7)]
+    one = boxes[0]
+    for box, number, wide in zip(boxes[:6], men, years, strict=True):
+        assert box["height"] / one["height"] == pytest.approx(wide / years[0], rel=0.02)
+        assert box["width"] / one["width"] == pytest.approx(number / wide / men[0] * years[0], rel=0.02)
+    page = opens(link(rows=["AGE.L"], columns=["LMS.L"], view="chart"))
+    drawn(page)
+    expect(page.locator("figcaption")).to_contain_text("not equally wide")
+
+
+def test_a_level_has_the_name_of_the_breakdown_that_is_shown(opens: Opens) -> None:
+    for breakdown, name in (("CAS.L", "low detail · 4"), ("CAS.H", "high detail · 7")):
+        page = opens(link(rows=[breakdown], view="chart"))
+        drawn(page)
+        expect(key(page, "level-CAS").locator("option:checked")).to_contain_text(name)
+
+
+def test_a_chart_and_its_axis_fit_a_laptop(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.M"], columns=["SEX"], view="chart"), width=1366, height=768)
+    drawn(page)
+    title = page.locator(f"{SVG} text", has_text="Number of persons")
+    expect(title).to_be_in_viewport(ratio=1)
+    page = opens(link(rows=["POB.H"], columns=["SEX"], view="chart"), width=1366, height=768)
+    drawn(page)
+    expect(page.locator(f"{SVG} text", has_text="Number of persons")).to_be_in_viewport(ratio=1)
 
 
 def test_what_suits_the_variables_comes_first(opens: Opens) -> None:

@@ -69,6 +69,16 @@ def test_a_search_shows_the_path_and_levels_have_names(opens: Opens) -> None:
     expect(key(page, "area-GEO")).to_have_value("GEO.H")
 
 
+def test_a_search_without_a_result_says_so(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["SEX"]))
+    shown(page)
+    key(page, "codes-GEO").click()
+    key(page, "codes-search").fill("nowhere")
+    expect(page.locator("dialog .listed")).to_have_text("Nothing is found by these words.")
+    key(page, "codes-search").fill("district")
+    expect(page.locator("dialog .listed")).to_have_text("2 areas listed.")
+
+
 def test_the_tree_is_used_by_keys_and_told_to_screen_readers(opens: Opens) -> None:
     page = opens(link(rows=["AGE.M"]))
     shown(page)

@@ -11,7 +11,7 @@ def test_areas_that_are_withheld_are_listed_with_the_table(opens: Opens, served:
     assert 0 < told["withheld_areas"] < told["areas"], told["blocked_count"]
     page = opens()
     key(page, "area-GEO").select_option("GEO.H")
-    expect(key(page, "area-GEO").locator("option:checked")).to_contain_text(f"{told['areas']} areas")
+    expect(key(page, "area-GEO").locator("option:checked")).to_contain_text(f"({told['areas']})")
     add(page, "SEX")
     shown(page)
     page.locator("#place-notes summary").first.click()

@@ -74,6 +74,13 @@ def test_the_map_is_zoomed_by_wheel_keys_and_buttons_and_shows_the_value_at_the_
     expect(drawing).to_have_attribute("data-zoom", "1.60")
 
 
+def test_the_map_and_its_legend_fit_a_laptop(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H"], columns=["SEX"], view="map"), width=1366, height=768)
+    page.wait_for_selector(AREAS)
+    for part in (".map .legend", ".map-frame > svg"):
+        expect(page.locator(part)).to_be_in_viewport(ratio=1)
+
+
 def test_classes_are_chosen(opens: Opens) -> None:
     page = opens(link(rows=["GEO.H"], columns=["SEX"], view="map"))
     legend = page.locator("figure.map .legend")

@@ -115,12 +115,24 @@ def test_whole_tables_are_printed(opens: Opens) -> None:
     paper = 950 if page.locator("html").get_attribute("data-paper") == "across" else 690
     wide = parts.evaluate_all("all => all.map(one => parseFloat(one.style.width) * one.style.zoom)")
     assert max(wide) <= paper + 1, "no column is beyond the edge of the paper"
+    assert len(set(parts.evaluate_all("all => all.map(one => one.style.zoom)"))) == 1, "one size of letters"
     page.emulate_media(media="print")
+    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"
+    assert parts.locator("th .label").evaluate_all(cut) == [], "paper shows no more on hover"
     expect(page.locator(".cited")).to_contain_text("table “Persons by age, current activity status, and sex”")
     page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(cells) < 1_000
     expect(parts).to_have_count(0)
+
+
+def test_parts_on_paper_are_about_equally_wide(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.M"], columns=["EDU"]))
+    shown(page)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    wide = page.locator(".printed table").evaluate_all("all => all.map(one => parseFloat(one.style.width))")
+    assert len(wide) == 2
+    assert min(wide) > 0.8 * max(wide)
 
 
 def test_a_phone_shows_it_without_scrolling_sideways(opens: Opens) -> None:

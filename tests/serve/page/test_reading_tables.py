@@ -90,8 +90,38 @@ def test_the_noise_is_shown_beside_the_numbers_or_unreliable_ones_are_grey(opens
     )
 
 
-def test_more_than_15_rows_are_seen_on_a_laptop(opens: Opens) -> None:
-    page = opens(link(rows=["AGE.M"], columns=["SEX"]), width=1366, height=768)
+def test_numbers_are_inside_their_cells_and_seen_at_200_percent(opens: Opens) -> None:
+    page = opens(link(rows=["GEO.H", "LMS.H"], columns=["SEX"]), width=683, height=384)
+    shown(page)
+    over = page.eval_on_selector_all(
+        "td[data-row]",
+        "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)",
+    )
+    assert over == [], "totals are bold, and wider"
+    inside = page.eval_on_selector_all(
+        'tr[data-line="0"] td',
+        "all => all.map(one => one.getBoundingClientRect().right"
+        " <= document.querySelector('.scroller').getBoundingClientRect().right)",
+    )
+    assert inside == [True] * 3, "row headings leave room for the numbers"
+
+
+@pytest.mark.parametrize("lang", ["en", "de"])
+def test_cards_are_inside_their_lists(opens: Opens, lang: str) -> None:
+    chosen = {"rows": ["GEO.H", "EDU"], "columns": ["LMS.H", "SEX"], "lang": lang}
+    page = opens(link(**chosen, shown=0), width=1366, height=768)
+    expect(page.locator(".card")).to_have_count(4)
+    over = page.locator(".card").evaluate_all(
+        "all => all.filter(one => one.lastElementChild.getBoundingClientRect().right"
+        " > one.closest('.cards').getBoundingClientRect().right).map(one => one.textContent)"
+    )
+    assert over == []
+    assert page.locator(".cards").first.evaluate("one => one.offsetHeight") < 125, "two lines of cards"
+
+
+@pytest.mark.parametrize("rows", [["AGE.M"], ["GEO.H", "LMS.H"]])
+def test_more_than_15_rows_are_seen_on_a_laptop(opens: Opens, rows: list[str]) -> None:
+    page = opens(link(rows=rows, columns=["SEX"]), width=1366, height=768)
     shown(page)
     seen = page.eval_on_selector_all(
         "tbody tr", "all => all.filter(one => one.getBoundingClientRect().bottom <= innerHeight).length"

@@ -58,6 +58,79 @@ def test_over_a_release_no_cross_of_any_variables_is_promised(opens: Opens) -> N
     expect(page.locator(".lead")).to_contain_text("Tabellen einer Veröffentlichung")
 
 
+def test_where_numbers_add_up_nothing_else_is_said(opens: Opens) -> None:
+    page = opens(link(rows=["AGE.L"], columns=["SEX"]))
+    shown(page)
+    expect(key(page, "why")).to_contain_text("Why do totals differ")
+
+    def fitted(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "adds_up": True})
+
+    page.route("**/api/v1/catalogue*", fitted)
+    key(page, "lang").select_option("de")
+    expect(key(page, "why")).to_contain_text("Teile ergeben ihre Summen")
+    expect(page.locator("body")).not_to_contain_text("weichen Summen von ihren Teilen ab")
+    page.locator('td[data-row="1"][data-column="0"]').click()
+    expect(page.locator(".cell-panel")).to_contain_text("ergeben die Teile ihre Summen")
+
+
+def test_without_a_map_large_areas_are_bars(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["SEX"]))
+
+    def unmapped(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace('"geometry":true', '"geometry":false'))
+
+    page.route(f"{served}/", unmapped)
+    page.goto(f"{served}/")
+    bars = page.locator(".start-areas .bars li")
+    expect(bars.first).to_be_visible()
+    told = asked(served, "table", {"axes": ["GEO.M"]})
+    last = told["value"][-1]
+    expect(bars.last).to_contain_text(f"{last:,}")
+    key(page, "start-areas").click()
+    shown(page)
+    expect(page.locator("#result-title")).to_have_text("Persons by place of usual residence")
+
+
+def test_ages_of_several_widths_are_shown_per_year(opens: Opens, served: str) -> None:
+    page = opens(link(rows=["SEX"]))
+
+    def uneven(route: Route) -> None:
+        answer = route.fetch()
+        changed = (
+            answer.text().replace("0 to 4 years", "0 to 1 years").replace("5 to 9 years", "2 to 9 years", 1)
+        )
+        route.fulfill(response=answer, body=changed)
+
+    page.route("**/api/v1/table*", uneven)
+    page.goto(f"{served}/")
+    expect(page.locator(".small-pyramid figcaption")).to_contain_text("per year of age")
+    tall = page.locator(".small-pyramid rect.side-0").evaluate_all(
+        "all => all.map(one => Number(one.getAttribute('height')))"
+    )
+    assert tall[-1] < tall[-2], "two years are less high than eight"
+
+
+def test_a_table_is_shown_from_its_title_on(opens: Opens) -> None:
+    page = opens(width=1366, height=768)
+    expect(key(page, "example-3")).to_have_count(0)  # the rules refuse one of the four, and it is left out
+    example = key(page, "example-0")
+    page.mouse.wheel(0, 2000)
+    page.wait_for_function("() => scrollY > 0")
+    example.click()
+    shown(page)
+    expect(page.locator("#result-title")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.activeElement !== document.body"), "the focus is not lost"
+
+
+def test_variables_of_a_link_that_are_missing_are_named(opens: Opens) -> None:
+    page = opens(link(rows=["SEX", "NOSUCH.L"]))
+    expect(page.locator("#live.toast")).to_contain_text("they are left out: NOSUCH")
+    shown(page)
+
+
 def test_it_comes_back(opens: Opens) -> None:
     page = opens(link(rows=["SEX"]))
     shown(page)

@@ -98,7 +98,9 @@ def test_the_page_needs_few_requests(opens: Opens, served: str) -> None:
     page.reload()
     page.wait_for_selector("html[data-ready]")
     again = asked[asked.index("/") :]  # the first view may still have had one on its way
-    assert len(again) <= 8, again
+    judged = [one for one in again if one.endswith("/preview")]  # whether the examples are allowed
+    assert len(judged) <= 4
+    assert len(again) - len(judged) <= 8, again
 
 
 def test_a_table_that_is_not_that_of_the_choices_is_not_drawn_again(opens: Opens) -> None:

@@ -25,13 +25,14 @@ from discreet.serve.catalogue import Catalogue, ServedVariable
 from discreet.serve.comparison import Comparison, Ranges, compared_ranges, level_of_each
 from discreet.serve.dataset import label_of
 from discreet.serve.http.downloads import TABLES, File, Format, media_type, require_form, written
+from discreet.serve.http.languages import language_of
 from discreet.serve.http.layout import Compare, Layout, Percent
 from discreet.serve.http.problems import HttpProblem, Refused, areas_json, invalid_problem, refusal_members
 from discreet.serve.http.respond import PRIVATE, SHARED, send, send_translated
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
 from discreet.serve.query import Query, from_json, to_json
-from discreet.text.phrase import phrase
+from discreet.text.phrase import Language, phrase, said
 
 MOST_CODES = 200_000
 LONGEST_WHERE = 20_000
@@ -323,7 +324,9 @@ async def table_head(
     if found.refusal is not None:
         raise Refused(found.refusal)
     headers = {"Content-Type": media_type(form), "Cache-Control": PRIVATE}
-    return Response(status_code=413 if found.needs_job else 200, headers=headers)
+    response = Response(status_code=413 if found.needs_job else 200, headers=headers)
+    del response.headers["Content-Length"]  # of the table, which is not known: it is not made
+    return response
 
 
 @router.post("/noise-ranges")
@@ -343,16 +346,17 @@ async def table_response(
         return written(answer, form, service.catalogue, layout)
 
     file = await service.file(caller, query, (form, layout), write)
-    name = "" if form is Format.JSON_STAT else f"{file_name(query, service.catalogue)}.{file.ending}"
-    return send(request, file, name=name)
+    if form is Format.JSON_STAT:
+        return send(request, file)
+    name = file_name(query, service.catalogue, language_of(request))
+    return send(request, file, name=f"{name}.{file.ending}")
 
 
-def file_name(query: Query, catalogue: Catalogue) -> str:
+def file_name(query: Query, catalogue: Catalogue, language: Language) -> str:
     """What is inside, as the name of a file without its ending: persons-by-age-and-sex-1f0c."""
-    title = unicodedata.normalize("NFKD", str(label_of(replace(query, where=""), catalogue.labels))).encode(
-        "ascii", "ignore"
-    )
-    words = re.sub(r"[^a-z0-9]+", "-", title.decode().lower()).strip("-")
+    title = said(label_of(replace(query, where=""), catalogue.labels), language)
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    words = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
     return f"{words[:LONGEST_NAME].strip('-') or catalogue.name}-{query.id[:4]}"
 
 
@@ -390,6 +394,7 @@ def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
         "place": rule.place,
         "noise": catalogue.noise.sentence(),
         "additivity": catalogue.additivity,
+        "adds_up": catalogue.noise.adjusted,
         "protection": promise(catalogue.noise, catalogue.swapped),
         "swapped": catalogue.swapped,
         "charged": rule.account is not None,

@@ -141,6 +141,7 @@ def nearest_json(nearest: Nearest) -> dict[str, Any]:
         "words": nearest.message,
         "query": to_json(nearest.query),
         "href": table_address(nearest.query),
+        **({} if nearest.price is None else {"price": float(nearest.price)}),
     }
 
 

@@ -7,8 +7,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from discreet.formats.dataset import VALUE, Dataset
-from discreet.formats.xlsx import FASTEST, SHEET_COLUMNS, SHEET_ROWS, WideForm, write_xlsx
+from discreet.formats.columns import Texts
+from discreet.formats.dataset import VALUE, Dataset, DatasetAxis
+from discreet.formats.xlsx import FASTEST, SHEET_COLUMNS, SHEET_ROWS, WideForm, shown, write_xlsx
+from discreet.programme.release import default_agency
 from discreet.serve.answer import Answer, Rule
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.comparison import Comparison
@@ -31,13 +33,16 @@ from discreet.serve.rules import REASONS
 from discreet.text.phrase import Phrase, joined, phrase, said
 
 MOST_AREAS = 1_000  # withheld areas that are listed
+NARROWEST, WIDEST = 14, 70  # widths of row headers, in characters
 
 
 def workbook(answer: Answer, catalogue: Catalogue, layout: Layout) -> bytes:
     """The workbook; a table too large for a sheet is a problem."""
-    dataset = dataset_of(answer, catalogue)
+    plain = dataset_of(answer, catalogue)
+    dataset = replace(plain, title=_capital(plain.title))
     form = _form(answer, dataset, layout)
-    columns = long_form(answer, dataset, layout)
+    texts = Texts.CODES if layout.texts is Texts.CODES else Texts.BOTH  # a sheet for programs has codes
+    columns = long_form(answer, dataset, replace(layout, texts=texts))
     notes = [
         *_about(answer, catalogue, layout.link),
         *_how_to_read(dataset, layout),
@@ -72,7 +77,20 @@ def _form(answer: Answer, dataset: Dataset, layout: Layout) -> WideForm | None:
         styles=_styles(layout),
         lines=None if layout.lines is None else lines,
         fields=None if layout.fields is None else fields,
+        stubs=tuple(_width_of(dataset.axes[k], layout.texts) for k in down),
     )
+
+
+def _capital(text: str) -> str:
+    """A text as a heading: "Persons by ..."."""
+    return text[:1].upper() + text[1:]
+
+
+def _width_of(axis: DatasetAxis, texts: Texts) -> int:
+    """The width of the row headers of a variable, so that labels are not cut; its own name is wrapped."""
+    indents = axis.depths or (0,) * len(axis)
+    lengths = (len(text) + 2 * depth for text, depth in zip(shown(axis, texts), indents, strict=True))
+    return max(NARROWEST, min(WIDEST, 2 + max(lengths)))
 
 
 def _captions(answer: Answer, dataset: Dataset, layout: Layout) -> dict[str, str]:
@@ -131,8 +149,11 @@ def _check_size(rows: int, columns: int) -> None:
 def _about(answer: Answer, catalogue: Catalogue, link: str) -> Iterator[tuple[str, str]]:
     query, labels = answer.query, catalogue.labels
     yield phrase("Table"), label_of(query, labels)
-    source = {"source": catalogue.heading, "version": catalogue.version, "agency": catalogue.agency}
-    yield phrase("Source"), Phrase("{source} {version}, {agency}", source)
+    source: dict[str, object] = {"source": catalogue.heading, "version": catalogue.version}
+    if catalogue.agency == default_agency(catalogue.name):
+        yield phrase("Source"), Phrase("{source} {version}", source)
+    else:
+        yield phrase("Source"), Phrase("{source} {version}, {agency}", {**source, "agency": catalogue.agency})
     yield phrase("Cite as"), citation(query, catalogue, link)
     yield phrase("Counted"), labels.counted(query.unit, query.count)
     yield phrase("Population"), query.where or phrase("all")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from fastapi.routing import APIRoute
 
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.api import QueryBody, catalogue_json, read_query
@@ -211,3 +212,8 @@ def _send_compressed(request: Request, file: File, cache: str, headers: Mapping[
     if coding:
         response.headers["Content-Encoding"] = coding
     return response
+
+
+for _route in router.routes:
+    if isinstance(_route, APIRoute) and "GET" in (_route.methods or ()):
+        _route.methods = {"GET", "HEAD"}  # the latter is how monitors and link checkers ask

@@ -3,7 +3,7 @@
 import { el, signButton } from "./dom.js";
 import { labelLang, t } from "./language.js";
 
-export const isDescribed = (variable) => Boolean(variable.description || variable.source);
+const isDescribed = (variable) => Boolean(variable.description || variable.source);
 
 /** The definition of a variable; nothing where the office gives none. */
 export function aboutView(variable) {

@@ -127,7 +127,7 @@ export function makeActions(store) {
     try {
       const table = parsed(await api.table(query, running.signal));
       take(table, query, store.state.answer.asked === sameness(query) ? store.state.sort : keptSort(store.state));
-      if (!live) bringIntoSight();
+      if (!live) bringIntoSight(push);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       const { asked, ...last } = earlier; // the earlier table stays, dimmed
@@ -152,12 +152,16 @@ export function makeActions(store) {
     if (!isLive(store.state)) preview();
   }
 
-  /** On a small screen the table is below the choices. */
-  function bringIntoSight() {
+  /** Show the table from its title on; on a small screen it is below the choices. Where a button was pressed that is gone
+   * now, the title has the focus. */
+  function bringIntoSight(isPressed = true) {
     const title = document.getElementById("result-title");
-    if (!title || window.innerWidth > SMALL_SCREEN) return;
-    title.focus({ preventScroll: true });
-    document.getElementById("result").scrollIntoView({ block: "start" });
+    const isWide = window.innerWidth > SMALL_SCREEN;
+    if (!title || (isWide && !isPressed)) return;
+    const isLost = !document.activeElement || document.activeElement === document.body;
+    if (isLost || !isWide) title.focus({ preventScroll: true });
+    if (isWide) window.scrollTo(0, 0);
+    else document.getElementById("result").scrollIntoView({ block: "start" });
   }
 
   /** A link's order of rows holds for its own table; a new question starts in the order of the codes. */

@@ -3,7 +3,7 @@
 import { language } from "./language.js";
 
 /** The problem that the server reports (RFC 9457), or that it cannot be reached. */
-export class Problem extends Error {
+class Problem extends Error {
   constructor(status, details) {
     super(details.detail || details.title || "");
     Object.assign(this, { status, details });

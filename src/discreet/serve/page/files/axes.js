@@ -1,7 +1,7 @@
 // Rows and columns: variables as cards that can be dragged, moved by arrow keys or by buttons.
 
 import { byKey, choice, button, el, signButton } from "./dom.js";
-import { number, t } from "./language.js";
+import { labelLang, number, t } from "./language.js";
 import { breakdownName, variableName } from "./names.js";
 import {
   added,
@@ -64,7 +64,7 @@ function card(drawn, axis, side, place) {
       },
     },
     grip,
-    el("strong", { title: caption }, caption),
+    el("strong", { title: caption, lang: labelLang(), style: { minWidth: `min(8.5em, ${longestWord(caption)}ch)` } }, caption),
     el("div", { class: "card-what" }, breakdownList(drawn, axis, caption), codesButton(drawn, axis, caption)),
     el(
       "div",
@@ -74,6 +74,8 @@ function card(drawn, axis, side, place) {
     ),
   );
 }
+
+const longestWord = (caption) => Math.max(...caption.split(/[\s-]+/).map((word) => word.length));
 
 /** Earlier and later in the list; where cards are next to each other, one way is enough to reach every order. */
 function stepButtons(drawn, side, place, caption, name) {

@@ -181,7 +181,7 @@ function areaLists(state, actions, editAreas) {
   const places = variablesOf(state).filter((one) => one.is_place);
   return places.map((place) => {
     const chosen = axesOf(state).find((axis) => variableOf(axis) === place.name);
-    const pairs = [["", t("areas.none")], ...place.breakdowns.map((one) => [one.name, breakdownName(catalogue, one)])];
+    const pairs = [["", t("areas.none")], ...place.breakdowns.map((one) => [one.name, breakdownName(catalogue, one, true)])];
     const caption = places.length > 1 ? variableName(catalogue, place.name) : t("areas.level");
     const list = choice(
       caption,

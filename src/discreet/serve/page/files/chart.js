@@ -2,7 +2,7 @@
 
 import { choice, el, replace } from "./dom.js";
 import { codeText } from "./answer.js";
-import { cellsOf, kindsFor, levelName, levelsOf, pickOf, rolesOf } from "./chart_data.js";
+import { agesOf, cellsOf, kindsFor, levelName, levelsOf, pickOf, rolesOf } from "./chart_data.js";
 import { specOf } from "./chart_specs.js";
 import { number, t } from "./language.js";
 import { title, unitName, variableName } from "./names.js";
@@ -11,6 +11,7 @@ import { fetchRanges, levelOf, rangeOf } from "./noise.js";
 import { draw } from "./vega.js";
 
 const NARROW = 560; // pixels
+const ABOVE = 340; // pixels of the page above a chart and below it
 const COLOURS = 8;
 const WITHOUT_NOISE = ["stacked", "share"]; // their parts do not begin at zero
 let shown = null; // the chart on the screen: {spec, chart, view}
@@ -18,16 +19,23 @@ let shown = null; // the chart on the screen: {spec, chart, view}
 /** The chart with the controls that belong to it. */
 export function chartView(state, view, actions) {
   const roles = rolesOf(state, view);
-  const kinds = kindsFor(roles);
+  const kinds = kindsFor(roles, view.measure);
   const kind = kinds.includes(state.chart) ? state.chart : kinds[0];
   const place = el("div", { class: "drawing", data: { kind } });
-  const figure = el("figure", { class: "chart" }, place, el("figcaption", { class: "quiet" }, captionOf(kind)));
+  const figure = el("figure", { class: "chart" }, place, el("figcaption", { class: "quiet" }, captionOf(kind, roles)));
   const hasNoise = state.whiskers && !WITHOUT_NOISE.includes(kind);
   queueMicrotask(() => drawInto(place, figure, state, view, roles, kind, hasNoise));
   return el("div", {}, controls(state, view, roles, kinds, kind, actions), figure);
 }
 
-const captionOf = (kind) => [t("chart.levels"), kind === "share" ? t("chart.shares") : ""].filter(Boolean).join(" ");
+const captionOf = (kind, { main }) =>
+  [
+    t("chart.levels"),
+    kind === "share" ? t("chart.shares") : "",
+    agesOf(main) ? t(kind === "pyramid" ? "chart.years" : "chart.uneven") : "",
+  ]
+    .filter(Boolean)
+    .join(" ");
 
 function controls(state, view, roles, kinds, kind, actions) {
   const { catalogue } = state.world;
@@ -100,7 +108,9 @@ async function drawInto(place, figure, state, view, roles, kind, hasNoise) {
       names: namesOf(state, view, roles),
       format: view.measure.vega,
       look: lookOf(),
+      ages: agesOf(roles.main),
       isNarrow: innerWidth < NARROW,
+      height: Math.max(260, innerHeight - ABOVE),
       width: Math.max(240, place.clientWidth - 18),
       labelWidth: widest(mains),
       seriesWidth: widest(seriesNames),
@@ -146,12 +156,14 @@ function namesOf(state, view, { main, series, panel }) {
   const { catalogue } = state.world;
   const name = (dim) => (dim ? variableName(catalogue, dim.axis.variable) : "");
   const unit = unitName(state.answer.query.unit, catalogue);
+  const amount = view.measure.kind === "count" ? t("chart.number", { unit }) : `${unit}, ${measureName(state, view.measure)}`;
   return {
     main: name(main),
     series: name(series),
     panel: name(panel),
-    amount: view.measure.kind === "count" ? t("chart.number", { unit }) : `${unit}, ${measureName(state, view.measure)}`,
+    amount,
     share: `${unit}, %`,
+    yearly: t("chart.yearly", { amount }),
     range: t("chart.true", { level: levelOf(state.answer.table) }),
   };
 }

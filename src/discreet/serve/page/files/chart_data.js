@@ -4,6 +4,8 @@
 import { codeText } from "./answer.js";
 import { KINDS } from "./kinds.js";
 import { t } from "./language.js";
+import { spansOf } from "./spans.js";
+import { COMPARED } from "./measures.js";
 import { breakdownsOf } from "./question.js";
 
 const MOST_COLOURS = 8; // series with colours that differ clearly
@@ -25,16 +27,18 @@ export function levelsOf(axis) {
   );
 }
 
-/** The name of a level: what the office calls it, or its number. */
+/** The name of a level: what the office calls it, or its number. Of breakdowns that end at one level, it is the one with
+ * as many categories. */
 export function levelName(catalogue, axis, depth, places) {
-  const named = breakdownsOf(catalogue, axis.variable).find((one) => one.depth === depth && one.name.includes("."));
+  const ending = breakdownsOf(catalogue, axis.variable).filter((one) => one.depth === depth && one.name.includes("."));
+  const named = ending.find((one) => one.finest === places.length) ?? (ending.length === 1 ? ending[0] : null);
   const known = named && (named.name.endsWith(`.${named.label}`) ? "" : named.label);
   const count = t(axis.isPlace ? "areas" : "categories", { n: places.length });
   return `${known || t("chart.depth", { n: depth })} · ${count}`;
 }
 
 /** The level that is shown: the chosen one, else the finest that is comfortable to read. */
-export function levelShown(axis, chosen) {
+function levelShown(axis, chosen) {
   const levels = levelsOf(axis);
   if (levels.has(chosen)) return chosen;
   const depths = [...levels.keys()];
@@ -72,9 +76,14 @@ export function rolesOf(state, view) {
 const isSexes = ({ axis, places }) =>
   places.length === 2 && /^(sex|gender|geschlecht)/i.test(`${axis.variable}`);
 
-/** The kinds that suit the variables, the best first. */
-export function kindsFor({ main, series, panel }) {
-  const two = series?.places.length === 2;
+/** The spans of years of age groups that are not equally wide; null where they are, or for other categories. */
+export const agesOf = ({ axis, places, isOrdered: isRow }) =>
+  isRow && /^(age|alter)/i.test(axis.variable) ? spansOf(places.map((place) => axis.labels[place])) : null;
+
+/** The kinds that suit the variables and what is shown of them, the best first. Only parts of one whole are stacked, and
+ * a pyramid needs numbers that are not below zero. */
+export function kindsFor({ main, series, panel }, { kind: measure }) {
+  const two = series?.places.length === 2 && !COMPARED.includes(measure);
   const best =
     main.isOrdered && series && two && isSexes(series) && !panel
       ? "pyramid"
@@ -89,8 +98,8 @@ export function kindsFor({ main, series, panel }) {
     bars: true,
     dots: true,
     lines: main.places.length > 1,
-    stacked: Boolean(series),
-    share: Boolean(series),
+    stacked: Boolean(series) && ["count", "total"].includes(measure),
+    share: Boolean(series) && measure === "count",
     pyramid: two && main.places.length > 2,
     multiples: Boolean(series || panel),
   };

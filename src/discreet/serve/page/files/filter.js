@@ -11,7 +11,7 @@ const CONDITION = /^\s*([A-Za-z_]\w*)\s*(?:==\s*("[^"\\]*")|in\s*\(([^()]*)\))\s
 const CODE = /"([^"\\]*)"/g;
 
 /** The conditions of an expression that the page itself could have written; null for any other. */
-export function conditionsIn(where) {
+function conditionsIn(where) {
   if (!where.trim()) return [];
   const found = where.split(/\sand\s/).map((part) => {
     const [, variable, one, several] = CONDITION.exec(part) || [];
@@ -23,7 +23,7 @@ export function conditionsIn(where) {
 }
 
 /** The expression of conditions. */
-export const expressionOf = (conditions) =>
+const expressionOf = (conditions) =>
   conditions
     .map(({ variable, codes }) => `${variable} in (${codes.map((code) => `"${code}"`).join(", ")})`)
     .join(" and ");

@@ -17,6 +17,8 @@ const SMALLEST = 0.66; // the least scale at which numbers are easy to read on p
 const NEAR = 900; // cells whose noise is requested at once
 const BEYOND = 4; // lines drawn outside of what is seen
 const STEP = 16; // pixels by which a key changes a width
+const EDGE = 18; // pixels of a scroll bar and of the border
+let roomWidth = 880; // pixels that the last table had; the next one will have the same
 
 /** Draw a table into a place. `ask(index)` opens a cell, `sortBy(column)` sorts by a column, `point(cell)` shows what is
  * known of a cell or a header that is pointed at or has the focus, `fold(axis, codes)` closes or opens categories,
@@ -24,7 +26,7 @@ const STEP = 16; // pixels by which a key changes a width
 export class Grid {
   constructor(view, state, { ask, sortBy, point, fetchNoise, fold, markArea }) {
     Object.assign(this, { at: { row: 0, column: 0 }, drawn: "" });
-    this.room = { scrollTop: 0, scrollLeft: 0, height: 600, width: 800 }; // until it is looked at
+    this.room = { scrollTop: 0, scrollLeft: 0, height: 600, width: roomWidth }; // until it is looked at
     this.take(view, state, { ask, sortBy, point, fetchNoise, fold, markArea });
     this.head = el("thead");
     this.body = el("tbody");
@@ -87,7 +89,9 @@ export class Grid {
   /** Find the sizes of all parts. */
   measure() {
     const { density, noise } = this.state;
-    const options = { hasNoise: noise === "beside", density, indents: this.indents, folds: this.folds };
+    const room = this.isPrinting ? UPRIGHT / SMALLEST : roomWidth - EDGE;
+    const options = { room, hasNoise: noise === "beside", density, indents: this.indents, folds: this.folds };
+    this.measuredFor = roomWidth;
     Object.assign(this, sizesOf(this.view, (axis, place) => this.textOf(axis, place), (axis) => this.nameOf(axis), options));
   }
 
@@ -131,10 +135,19 @@ export class Grid {
       const { size } = event.target.dataset;
       if (size) this.resized(size, null);
     });
-    new ResizeObserver(() => {
+    const seen = new ResizeObserver(() => {
       this.look();
-      this.draw();
-    }).observe(this.place);
+      if (!this.place.isConnected) seen.disconnect();
+      else if (this.room.width !== this.measuredFor) this.remeasure();
+      else this.draw();
+    });
+    for (const part of [this.place, document.getElementById("result")]) seen.observe(part); // a narrow table in a room that grows
+  }
+
+  remeasure() {
+    this.measure();
+    this.drawn = "";
+    this.draw();
   }
 
   /** Note which part is in sight, and the most room that the next table may take. The browser lays the page out for it,
@@ -143,7 +156,8 @@ export class Grid {
     if (!this.place.isConnected) return;
     const { scrollTop, scrollLeft, clientHeight, parentElement } = this.place;
     const height = parseFloat(getComputedStyle(this.place).maxHeight) || clientHeight;
-    this.room = { scrollTop, scrollLeft, height, width: parentElement.clientWidth };
+    roomWidth = parentElement.clientWidth;
+    this.room = { scrollTop, scrollLeft, height, width: roomWidth };
   }
 
   /** The edge of a column is dragged. */
@@ -172,9 +186,7 @@ export class Grid {
   resized(size, width) {
     const { view } = this;
     resize(size.startsWith("stub-") ? stubKey(view.down.axes[Number(size.slice(5))]) : columnKey(view, Number(size)), width);
-    this.measure();
-    this.drawn = "";
-    this.draw();
+    this.remeasure();
   }
 
   /** Draw everything for printing, up to the limit, and what is visible afterwards. A table that is wider than the paper
@@ -184,6 +196,7 @@ export class Grid {
     this.isOnPaper = false;
     if (this.place.nextElementSibling?.matches(".printed")) this.place.nextElementSibling.remove();
     delete document.documentElement.dataset.paper;
+    this.measure();
     if (isPrinting && this.isWhole) this.printParts();
     else this.redrawAll();
   }
@@ -197,20 +210,28 @@ export class Grid {
   printParts() {
     const width = this.stubTotal + this.lefts.at(-1);
     const fits = [UPRIGHT, ACROSS].find((room) => width * SMALLEST <= room);
-    const parts = (room) => this.partsWithin(room / SMALLEST - this.stubTotal);
+    const parts = (room) => this.evenParts(room / SMALLEST - this.stubTotal);
     const paper = fits ?? (parts(UPRIGHT).length <= 2 * parts(ACROSS).length ? UPRIGHT : ACROSS); // a sheet on its side has half the rows
     document.documentElement.dataset.paper = paper === ACROSS ? "across" : "upright";
     const copies = (fits ? [[0, this.view.columnCount]] : parts(paper)).map((part) => {
       this.part = part;
       this.redrawAll();
-      const copy = this.table.cloneNode(true);
-      copy.style.zoom = String(Math.min(1, paper / parseFloat(copy.style.width)));
-      return copy;
+      return this.table.cloneNode(true);
     });
+    const widest = Math.max(...copies.map((copy) => parseFloat(copy.style.width)));
+    for (const copy of copies) copy.style.zoom = String(Math.min(1, paper / widest));
     this.part = null;
     this.body.replaceChildren();
     this.isOnPaper = true;
     this.place.after(el("div", { class: "printed", "aria-hidden": "true" }, copies));
+  }
+
+  /** As few parts of at most some pixels as possible, about equally wide. */
+  evenParts(room) {
+    const most = this.partsWithin(room).length;
+    const rooms = Array.from({ length: 50 }, (_, k) => this.lefts.at(-1) / most + k * STEP);
+    const even = rooms.find((one) => one <= room && this.partsWithin(one).length === most);
+    return this.partsWithin(even ?? room);
   }
 
   /** The columns in parts of at most some pixels, which end with a category of the outermost variable where that fits. */

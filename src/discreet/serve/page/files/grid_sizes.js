@@ -8,7 +8,10 @@ const LETTERS = { normal: 14.4, compact: 13 };
 const NAMES = 22; // pixels of the line with the names of the columns' variables
 const MOST_LINES = 5;
 const PADDING = 27; // of a column header, with the sign of its order
+const SIDES = 25; // of a number
+const MOST_STUB = 520; // pixels of a row header
 const EMPTY_STUB = 116;
+const NARROW_STUB = 110;
 
 const within = (least, size, most) => Math.min(most, Math.max(least, size));
 
@@ -28,25 +31,11 @@ export function resize(key, width = null) {
   else chosen.set(key, Math.max(NARROWEST, Math.round(width)));
 }
 
-/** The sizes of a view; `textOf(axis, place)` are the texts of its headers, `nameOf(axis)` the names of its axes. */
-export function sizesOf(view, textOf, nameOf, { hasNoise, density, indents, folds }) {
+/** The sizes of a view in `room` pixels; `textOf(axis, place)` are the texts of its headers, `nameOf(axis)` the names of
+ * its axes. */
+export function sizesOf(view, textOf, nameOf, { room, hasNoise, density, indents, folds }) {
   const narrow = window.innerWidth < PHONE;
   const measure = ruler(narrow ? 13.5 : LETTERS[density]);
-  const stubs = view.down.axes.map(
-    (axis, k) =>
-      chosen.get(stubKey(axis)) ??
-      widthOfStub(axis, textOf, nameOf(axis), {
-        narrow,
-        measure,
-        axes: view.down.axes.length,
-        indents: indents[k],
-        hasFolds: folds[k].size > 0,
-        shown: view.down.shown[k],
-      }),
-  );
-  const stubTotal = stubs.length ? stubs.reduce((sum, width) => sum + width, 0) : EMPTY_STUB;
-  // row headers stay in sight unless they would fill a small screen
-  const isStuck = stubTotal <= (narrow ? window.innerWidth - 60 : 800) * 0.62;
   const line = LINES[density];
   const { leaves, lines } = headerSizes(view, textOf, { narrow, measure, hasNoise, line });
   const columnWidths = Array.from(
@@ -55,6 +44,22 @@ export function sizesOf(view, textOf, nameOf, { hasNoise, density, indents, fold
   );
   const lefts = [0]; // column -> its left edge; one more at the end
   columnWidths.forEach((width, k) => lefts.push(lefts[k] + width));
+  const wanted = view.down.axes.map((axis, k) =>
+    widthOfStub(axis, textOf, nameOf(axis), {
+      narrow,
+      measure,
+      axes: view.down.axes.length,
+      indents: indents[k],
+      hasFolds: folds[k].size > 0,
+      shown: view.down.shown[k],
+      hasLines: view.across.axes.length > 0,
+    }),
+  );
+  const fitted = narrow ? wanted : shrunk(wanted, Math.max(room - lefts.at(-1), room / 2));
+  const stubs = view.down.axes.map((axis, k) => chosen.get(stubKey(axis)) ?? fitted[k]);
+  const stubTotal = stubs.length ? stubs.reduce((sum, width) => sum + width, 0) : EMPTY_STUB;
+  // row headers stay in sight unless they would fill the screen
+  const isStuck = stubTotal <= (narrow ? window.innerWidth - 60 : room) * 0.62 || stubTotal + lefts.at(-1) <= room;
   const { axes } = view.across;
   const rowHeight = ROWS[narrow ? "normal" : density];
   const headHeights = axes.length
@@ -86,19 +91,33 @@ function penOf(size) {
   return pen;
 }
 
-function widthOfStub(axis, textOf, name, { narrow, measure, axes, indents, hasFolds, shown }) {
+/** Widths whose sum is at most some pixels, if that leaves room for words: the widest ones give way. */
+function shrunk(widths, most) {
+  let spare = most;
+  const given = new Map();
+  [...widths.keys()]
+    .sort((a, b) => widths[a] - widths[b])
+    .forEach((k, done) => {
+      given.set(k, Math.max(NARROW_STUB, Math.min(widths[k], spare / (widths.length - done))));
+      spare -= given.get(k);
+    });
+  return widths.map((_, k) => Math.floor(given.get(k)));
+}
+
+function widthOfStub(axis, textOf, name, { narrow, measure, axes, indents, hasFolds, shown, hasLines }) {
   const widths = shown.map((place) => measure(textOf(axis, place)) + (narrow ? 6 : 14) * indents.get(place));
-  const heading = Math.min(measure(name) + (hasFolds ? 16 : 0), narrow ? 0 : Infinity); // a narrow one is wrapped
+  const inLines = Math.max(0.6 * measure(name), ...name.split(/\s+/).map(measure)); // above several columns there is room for two
+  const heading = narrow ? 0 : (hasLines ? inLines : measure(name)) + (hasFolds ? 16 : 0); // a narrow one is wrapped
   const longest = widths.reduce((most, width) => Math.max(most, width), heading);
   const room = narrow ? 18 + (hasFolds ? 15 : 0) : 30 + (hasFolds ? 22 : 0);
-  return within(narrow ? 84 : 110, room + longest, narrow ? (axes > 1 ? 104 : Math.min(200, window.innerWidth * 0.45)) : 360);
+  return within(narrow ? 84 : NARROW_STUB, room + longest, narrow ? (axes > 1 ? 104 : Math.min(200, window.innerWidth * 0.45)) : MOST_STUB);
 }
 
 /** The width of each innermost column, and how many lines the longest of their headers needs. */
 function headerSizes(view, textOf, { narrow, measure, hasNoise, line }) {
   const leaf = view.across.axes.at(-1);
   const [least, most] = narrow ? [72, 124] : [84, 190];
-  const numbers = PADDING - 6 + measure(widest(view) + (hasNoise ? " ± 100" : ""));
+  const numbers = SIDES + measure(widest(view) + (hasNoise ? " ± 100" : ""));
   if (!leaf) return { leaves: [within(104, numbers, most)], lines: 1 };
   const texts = view.across.shown.at(-1).map((place) => textOf(leaf, place));
   const leaves = texts.map((text) => {

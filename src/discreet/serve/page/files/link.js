@@ -45,7 +45,7 @@ export function fragmentOf(state) {
   return `#${encodeURIComponent(JSON.stringify(content)).replace(/'/g, "%27")}`;
 }
 
-/** A fragment as members of the state; null where it is not one of this page. */
+/** A fragment as members of the state, and the variables that are not served here; null where it is not one of this page. */
 export function read(fragment, catalogue) {
   let content;
   try {
@@ -59,14 +59,14 @@ export function read(fragment, catalogue) {
     ...layoutIn(content),
     ...(content.lang ? { lang: String(content.lang) } : {}),
     shown: Boolean(content.shown),
+    missing: [...axesIn(content.rows), ...axesIn(content.columns)].map(variableOf).filter((name) => !variableNamed(catalogue, name)),
   };
 }
 
+const axesIn = (given) => (Array.isArray(given) ? given : []).map(axisIn).filter(Boolean);
+
 function questionIn(content, catalogue) {
-  const axes = (given) =>
-    (Array.isArray(given) ? given : [])
-      .map(axisIn)
-      .filter((axis) => axis && variableNamed(catalogue, variableOf(axis)));
+  const axes = (given) => axesIn(given).filter((axis) => variableNamed(catalogue, variableOf(axis)));
   return {
     unit: content.unit,
     count: text(content.count),

@@ -8,7 +8,7 @@ import { makeCodelists } from "./codelists.js";
 import { afterDrawing, button, choice, el, replace } from "./dom.js";
 import { makeFinder } from "./finding.js";
 import { jobsView } from "./jobs.js";
-import { LANGUAGES, labelledIn, learn, preferred, speak, t } from "./language.js";
+import { LANGUAGES, labelledIn, learn, listed, preferred, speak, t } from "./language.js";
 import { layoutIn, read } from "./link.js";
 import { mineView, watchKeys } from "./mine.js";
 import { headingOf, officeOf, title } from "./names.js";
@@ -88,6 +88,7 @@ function needResult() {
     result = found;
     actions.point = found.pointer(() => store.state.answer, actions.announce);
     drawAnswer(store.state);
+    if (starting && store.state.answer.table) actions.bringIntoSight(); // opened on the start page, and drawn only now
   });
 }
 
@@ -147,7 +148,7 @@ function drawTop(state) {
   );
   replace(
     at("bottom"),
-    el("p", {}, t("why.noise"), " ", el("a", { href: "api", data: { key: "api" } }, t("foot.api"))),
+    el("p", {}, t(catalogue.adds_up ? "why.sums" : "why.noise"), " ", el("a", { href: "api", data: { key: "api" } }, t("foot.api"))),
     el("details", { data: { key: "exact" } }, el("summary", {}, t("foot.exact")), el("p", {}, catalogue.protection), el("p", {}, catalogue.noise)),
   );
   replace(places.mine, mineView(visits));
@@ -227,15 +228,16 @@ function drawLayout(state, before) {
   else drawAnswer(state, before, true);
 }
 
-/** Where tables are charged, the prices of the examples; those that the budget does not pay are not shown. */
-async function priceExamples() {
+/** Ask the server about the examples: those that are refused, or that a budget does not pay, are not shown. */
+async function judgeExamples() {
   const prices = await Promise.all(
     examples(store.state).map(async ({ members }) => {
       const found = await api.preview(queryOf({ ...store.state, ...members })).catch(() => null);
-      return found && !found.refusal && found.budget ? { price: found.budget.price, left: found.budget.left } : {};
+      if (!found || found.refusal) return { isRefused: Boolean(found) };
+      return found.budget ? { price: found.budget.price, left: found.budget.left } : {};
     }),
   );
-  store.change({ prices });
+  if (store.state.answer.status === "none") store.change({ prices });
 }
 
 /** A table that is only waited for stays as it is, unless its rows and columns have moved. */
@@ -352,14 +354,15 @@ async function restore() {
       cell: null,
     });
     starting = loadStart(store);
-    if (world.catalogue.charged) await priceExamples();
+    if (world.catalogue.charged) await judgeExamples();
     return;
   }
-  const { shown, ...rest } = members;
+  const { shown, missing = [], ...rest } = members;
   if (rest.lang && rest.lang !== store.state.lang) await speakAgain(rest.lang);
   store.change({ ...rest, answer: { status: "none" }, cell: null });
   if (shown && !world.catalogue.charged) await actions.restoreTable();
   else actions.preview();
+  if (missing.length) actions.tell(t("link.missing", { names: listed(missing) })); // after the table is announced
 }
 
 /** Another language than that of the page: its texts, and the labels of the office in it. */
@@ -425,6 +428,7 @@ async function start() {
     document.documentElement.dataset.ready = "yes";
     await starting; // on a slow line the views of tables would delay it
     needResult();
+    if (starting && !catalogue.charged) judgeExamples();
   } catch (problem) {
     replace(places.answer, notStarted(problem));
     if (problem.status === 401) signIn(() => location.reload());

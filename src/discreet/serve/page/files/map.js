@@ -144,9 +144,9 @@ function drawn(state, view, place, others, geometry, actions) {
   maps[0].frame.append(zoom.buttons);
   const hasWithheld = amounts.flat().some((value) => value === null);
   return [
+    shadeLegend(values, breaks, view.measure.text, hasWithheld), // in sight also where the map is not
     el("div", { class: "maps" }, maps.map((one) => el("div", {}, one.heading, one.frame))),
     readout,
-    shadeLegend(values, breaks, view.measure.text, hasWithheld),
   ];
 }
 

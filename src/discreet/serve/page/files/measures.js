@@ -18,7 +18,7 @@ const VEGA = { count: ",d", difference: "+,d", ratio: ",.2~f", index: ",.1~f", r
 const WIDEST = { difference: "+", ratio: "1,000.00", index: "10,000.0", rate: "10,000.0" };
 
 /** The place of a cell along an axis. */
-export const placeAt = (axis, index) => Math.floor(index / axis.stride) % axis.codes.length;
+const placeAt = (axis, index) => Math.floor(index / axis.stride) % axis.codes.length;
 
 /** The published counts. */
 export const counted = (table) => ({

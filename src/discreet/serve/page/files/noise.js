@@ -59,7 +59,7 @@ export function markOf(view, index, kind, measure) {
 }
 
 /** A cell as text, such as "97,167; true value 97,164 to 97,170 with 95 %". */
-export function cellText(view, index, measure) {
+function cellText(view, index, measure) {
   const { table } = view;
   const value = table.values[index];
   if (value === null) return t("withheld.long");

@@ -81,7 +81,7 @@ export function makePicker(codelist, chosen, changed, { together = (code) => [co
     shown = wanted ? searched(tree, wanted) : inSight(tree, open);
     if (!shown.includes(current)) current = shown[0] ?? 0;
     space.style.height = `${shown.length * HEIGHT}px`;
-    listed.textContent = wanted ? t("codes.listed", { n: shown.length }) : "";
+    listed.textContent = !wanted ? "" : shown.length ? t(isPlace ? "areas.listed" : "codes.listed", { n: shown.length }) : t("found.nothing");
     drawLines();
   }
 

@@ -73,7 +73,7 @@ function head(state, actions, layout, isBelow) {
     el(
       "div",
       {},
-      el("h2", { id: isBelow ? "earlier-title" : "result-title", tabindex: "-1" }, title(catalogue, answer.query)),
+      el("h2", { id: isBelow ? "earlier-title" : "result-title", tabindex: "-1", data: { key: "title" } }, title(catalogue, answer.query)),
       filter ? el("p", { class: "only" }, t("where.shown", { filter })) : null,
       el("p", { class: "quiet" }, source.filter(Boolean).join(" · ")),
     ),
@@ -211,13 +211,13 @@ export function cellView(state, close) {
       "div",
       {},
       el("h3", {}, where.join(" · ") || t("total")),
-      value === null ? el("p", {}, t("withheld.long")) : rangeWords(cell, value),
+      value === null ? el("p", {}, t("withheld.long")) : rangeWords(cell, value, state.world.catalogue),
     ),
     signButton("✕", t("close"), close, { data: { key: "cell-close" } }),
   );
 }
 
-function rangeWords(cell, value) {
+function rangeWords(cell, value, { adds_up: addsUp }) {
   const published = el("p", {}, t("cell.published"), " ", el("strong", {}, number(value)));
   if (cell.status === "loading") return [published, el("p", { class: "quiet" }, t("loading"))];
   if (cell.status === "failed") return [published, el("p", { class: "bad" }, cell.problem.message || t("unreachable"))];
@@ -230,7 +230,7 @@ function rangeWords(cell, value) {
       { data: { range: `${low} ${high}` } },
       t("cell.range", { low, high, level: percent(cell.level).replace(/[.,]0/, "") }),
     ),
-    el("p", { class: "quiet" }, t("cell.why")),
+    el("p", { class: "quiet" }, t(addsUp ? "cell.why.sums" : "cell.why")),
   ];
 }
 
@@ -247,10 +247,9 @@ export function notesView(state) {
     el(
       "details",
       { data: { key: "why" } },
-      el("summary", {}, t("why.title")),
-      el("p", {}, t("why.noise")),
-      el("p", {}, t("why.totals")),
-      el("p", {}, t("why.percent")),
+      catalogue.adds_up
+        ? [el("summary", {}, t("why.sums.title")), el("p", {}, t("why.sums"))]
+        : [el("summary", {}, t("why.title")), ["why.noise", "why.totals", "why.percent"].map((key) => el("p", {}, t(key)))],
       catalogue.swapped ? el("p", {}, t("why.swapped")) : null,
     ),
     el("p", { class: "cited" }, citationOf(state)),

@@ -7,7 +7,7 @@ const KEY = "table-builder-panel";
 const root = document.documentElement;
 
 const isFolded = () => root.dataset.panel === "folded";
-export const isFull = () => root.dataset.full === "yes";
+const isFull = () => root.dataset.full === "yes";
 
 /** The panel as the reader left it. */
 export function restorePanel() {

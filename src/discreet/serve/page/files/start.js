@@ -12,13 +12,14 @@ import { fromTable } from "./tables.js";
 
 const AGES = 30; // categories of age that are comfortable to read in a small pyramid
 const AREAS = 4000;
+const BARS = 12; // areas that are shown as bars where there is no map
 const SHOWN = 4; // variables of a topic
 
 const named = (variables, pattern) => variables.find((one) => pattern.test(one.name) || pattern.test(one.label));
 const finest = (variable, most) =>
   (variable.breakdowns.findLast((one) => one.finest <= most && one.codes > 1) ?? variable.breakdowns[0]).name;
 
-/** The questions of the start page: the ages of both sexes, and the areas where there is a map. */
+/** The questions of the start page: the ages of both sexes, and the areas: on a map, else a few large ones. */
 function questions(state) {
   const { catalogue, settings } = state.world;
   const unit = catalogue.units[0];
@@ -28,7 +29,9 @@ function questions(state) {
   const place = variables.find((one) => one.is_place);
   const ages = age && sex ? { unit, axes: [{ breakdown: finest(age, AGES) }, { breakdown: firstBreakdown(sex) }] } : null;
   const mapped = place?.breakdowns.find((one) => one.name === settings.mapped)?.name; // the level that has shapes
-  const areas = place && settings.geometry ? { unit, axes: [{ breakdown: mapped ?? finest(place, AREAS) }] } : null;
+  const few = place?.breakdowns.findLast((one) => one.finest > 1 && one.finest <= BARS)?.name;
+  const shown = settings.geometry && place ? (mapped ?? finest(place, AREAS)) : few;
+  const areas = shown ? { unit, axes: [{ breakdown: shown }] } : null;
   return { ages, areas, total: ages || areas ? null : { unit, axes: [] } };
 }
 
@@ -126,13 +129,37 @@ function areasView(state, actions) {
   const { start } = state;
   const query = questions(state).areas;
   if (!query || (start.status === "ready" && !start.areas) || start.status === "none") return null;
-  const members = { unit: query.unit, where: "", count: "", rows: query.axes.map(full), columns: [], view: "map" };
+  const isMap = state.world.settings.geometry;
+  const members = { unit: query.unit, where: "", count: "", rows: query.axes.map(full), columns: [], view: isMap ? "map" : "table" };
+  const drawn = isMap ? smallMap : barsView;
   return el(
     "section",
     { class: "tile start-areas", "aria-labelledby": "start-areas" },
     el("h3", { id: "start-areas" }, title(state.world.catalogue, query)),
-    start.areas ? smallMap(state, start.areas) : loadingView(),
-    button(t("start.map"), () => actions.open(members), { class: "small", data: { key: "start-areas" } }),
+    start.areas ? drawn(state, start.areas) : loadingView(),
+    button(t(isMap ? "start.map" : "start.table"), () => actions.open(members), { class: "small", data: { key: "start-areas" } }),
+  );
+}
+
+/** The finest areas as bars, where the office gives no map. */
+function barsView(state, { table }) {
+  const [axis] = table.axes;
+  const deepest = Math.max(...axis.depths);
+  const places = axis.codes.map((_, k) => k).filter((k) => axis.depths[k] === deepest);
+  const most = Math.max(...places.map((k) => table.values[k] ?? 0)) || 1;
+  const width = (k) => `${(100 * Math.max(0, table.values[k] ?? 0)) / most}%`;
+  return el(
+    "ul",
+    { class: "bars", lang: labelLang() },
+    places.map((k) =>
+      el(
+        "li",
+        {},
+        el("span", {}, axis.labels[k]),
+        el("i", { "aria-hidden": "true" }, el("b", { style: { width: width(k) } })),
+        el("span", {}, table.values[k] === null ? t("withheld") : number(table.values[k])),
+      ),
+    ),
   );
 }
 
@@ -173,14 +200,13 @@ function topicsView(state, actions) {
   ];
 }
 
-/** The examples: where tables are charged, only those that the budget pays, each with its price. */
+/** The examples without those that the rules refuse; where tables are charged, only those that the budget pays, each
+ * with its price. */
 function offersView(state, actions) {
   const { catalogue } = state.world;
-  const offered = catalogue.charged
-    ? examples(state)
-        .map((one, k) => ({ ...one, ...state.prices[k] }))
-        .filter((one) => one.price !== undefined)
-    : examples(state);
+  const offered = examples(state)
+    .map((one, k) => ({ ...one, ...state.prices[k] }))
+    .filter((one) => (catalogue.charged ? one.price !== undefined : !one.isRefused));
   if (!offered.length) return null;
   const offer = ({ caption, members, price, left }, k) =>
     button(

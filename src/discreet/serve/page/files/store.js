@@ -32,7 +32,7 @@ export function blank() {
     preview: { status: "none" }, // none | loading | ready | failed
     answer: { status: "none" }, // none | loading | ready | failed
     cell: null, // {index, status, range}
-    prices: [], // where tables are charged: {price} of each example, none where the budget does not pay it
+    prices: [], // of each example: {price, left} where tables are charged, {isRefused}
     jobs: [],
     submitting: false, // a job is on its way to the server
     search: "",

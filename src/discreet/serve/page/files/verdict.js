@@ -25,7 +25,7 @@ export function verdictView(state, actions) {
     found?.blocked_count && !found.refusal ? blockedView(found) : null,
     found?.refusal && !isTold(state) ? refusalView(state, found.refusal, found.refusal.words, actions) : null,
     found?.budget ? budgetView(found.budget) : null,
-    runButton(state, found, actions),
+    found?.refusal ? null : runButton(state, found, actions),
   );
 }
 
@@ -136,8 +136,7 @@ function areaList(areas, count) {
       "li",
       {},
       el("span", { lang: labelLang() }, area.label),
-      " ",
-      el("code", {}, area.code),
+      area.label === area.code ? null : [" ", el("code", {}, area.code)],
       el("span", { class: "quiet" }, ` ${t(`rule.${area.rule}`)}`),
     );
   const more = count - Math.min(SHOWN, areas.length);
@@ -188,7 +187,11 @@ function offerButton(state, offer, k, actions, isMain) {
   const { catalogue } = state.world;
   const caption = axesText(catalogue, offer.query).join(" × ") || title(catalogue, offer.query);
   return button(
-    [el("strong", {}, caption), el("small", {}, offer.words)],
+    [
+      el("strong", { lang: labelLang() }, caption),
+      el("small", {}, offer.words),
+      offer.price ? el("small", { class: "price" }, t("budget.price", { price: decimal(offer.price) })) : null,
+    ].filter(Boolean),
     () => actions.takeOffer(offer.query),
     { class: "offer", data: { key: `offer-${isMain ? "main" : "side"}-${k}` } },
   );
@@ -197,9 +200,9 @@ function offerButton(state, offer, k, actions, isMain) {
 function runButton(state, found, actions) {
   const isJob = Boolean(found?.needs_job);
   const busy = state.answer.status === "loading";
-  if (isJob && !found.refusal) return jobForm(state, actions);
-  const price = found?.budget && !found.refusal ? found.budget.price : 0;
-  const caption = found?.refusal ? t("run.refused") : price ? t("run.price", { price: decimal(price) }) : t("run");
+  if (isJob) return jobForm(state, actions);
+  const price = found?.budget?.price;
+  const caption = price ? t("run.price", { price: decimal(price) }) : t("run");
   const isUnpriced = state.world.catalogue.charged && state.preview.status === "loading";
   // while it is busy the button keeps the focus, and a second press does nothing
   return button(busy ? t("loading") : caption, () => busy || actions.run(), {

@@ -52,7 +52,7 @@ export function makeVisits(store, actions, changed) {
   function go(fragment) {
     const members = read(fragment, store.state.world.catalogue);
     if (!members) return;
-    const { shown, lang, ...rest } = members;
+    const { shown, lang, missing, ...rest } = members;
     const key = sameness(queryOf({ ...store.state, ...rest }));
     const known = answers.get(key);
     const isEmpty = !rest.rows.length && !rest.columns.length;
