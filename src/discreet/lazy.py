@@ -28,6 +28,11 @@ def lazily(name: str) -> Any:
     return _Lazy(name)
 
 
+def is_loaded(name: str) -> bool:
+    """Whether a module is imported already."""
+    return name in sys.modules
+
+
 @contextmanager
 def importing() -> Iterator[None]:
     """Import without looking for garbage, a tenth of the time: what modules define stays as long as the process."""

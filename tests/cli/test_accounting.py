@@ -83,7 +83,7 @@ def test_losses_of_several_kinds_are_composed() -> None:
         (("compose", "--epsilon", "1"), "give the delta at which"),
         (("compose", "--epsilon", "1*x", "--delta", "1e-6"), "number after the"),
         (("compose", "--epsilon", "1*0", "--delta", "1e-6"), "1 to 10,000"),
-        (("compose", "--epsilon", "a", "--delta", "1e-6"), "finite number"),
+        (("compose", "--epsilon", "a", "--delta", "1e-6"), "give a number from"),
         (("compose", "--rho", "0", "--delta", "1e-6"), "above zero"),
         (("compose", "--epsilon", "1,2", "--delta", "1e-6"), "below 1"),
         (("compose", "--epsilon", "1", "--delta", "0"), "above 0"),

@@ -205,7 +205,7 @@ def test_bayes_reads_a_table_and_takes_geometric_noise(tmp_path: Path) -> None:
         (("count", "--rho", "1", "--epsilon", "1"), "give one of them"),
         (("count", "--rho", "-1"), "above zero"),
         (("count", "--rho", "1", "--prior", "1"), "between 0 and 1"),
-        (("count", "--rho", "1", "--prior", "x"), "finite number"),
+        (("count", "--rho", "1", "--prior", "x"), "give a number from"),
         (("count", "--rho", "1", "--published", "a"), "whole numbers"),
         (("hierarchy", "--rho", "1", "--groups", "3", "--counts", "2"), "give one of them"),
         (

@@ -28,7 +28,7 @@ SAME = """
     most negatives neighbours order out own-server p-min person-id place population prior private-manifest protects
     pstay ptable public-key published queries rate reach records regions register release report requests rho
     rounding seconds secret seed sensitivity sigma size small-n t tables target targets threads threshold tokens
-    tokens-only tolerance tuples unknown utility V variance weights within without wrap x y
+    tokens-only tolerance tuples unknown utility V variance wanted weights within without wrap x y
 """
 OPTIONS = {  # option -> the argument that has its meaning
     **{option: option.replace("-", "_") for option in SAME.split()},

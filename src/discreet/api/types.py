@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from discreet.advise.advise import Advice, JudgedNoise, Proposal, Task
 from discreet.advise.declared_geography import DeclaredStudy, PlaceKnown
-from discreet.advise.facts import Facts, RiskiestStatistic
+from discreet.advise.facts import Attacked, Facts, RiskiestStatistic
 from discreet.advise.forecast import (
     Candidate,
     CandidateForecast,
@@ -137,6 +137,7 @@ from discreet.maths.noise.exponential import UtilityLaw
 from discreet.maths.noise.hellinger import HellingerLaw, PTableLaw
 from discreet.maths.noise.law import Listed, Loss, Pmf, Symmetric
 from discreet.maths.noise.ptable import TableFacts
+from discreet.maths.noise.ptable_solver import PTableParameters, Variance
 from discreet.maths.noise.publishing import Negatives, PublishedLaw, Publishing
 from discreet.maths.privacy.accounting import Converted
 from discreet.maths.privacy.allowance import AdvancedSum
@@ -177,6 +178,7 @@ __all__ = [
     "AreaDistortion",
     "AreaError",
     "Association",
+    "Attacked",
     "Audit",
     "Average",
     "Averaged",
@@ -302,6 +304,7 @@ __all__ = [
     "PTableDifference",
     "PTableFormat",
     "PTableLaw",
+    "PTableParameters",
     "Part",
     "Pinning",
     "PlaceKnown",
@@ -375,6 +378,7 @@ __all__ = [
     "Utility",
     "UtilityDifferences",
     "UtilityLaw",
+    "Variance",
     "Verification",
     "Wanted",
     "Way",

@@ -2,9 +2,9 @@
 
 The tables of the records with one code of each of some variables are published too: every table that has these
 variables, restricted to the cells at or below the codes. A best informed attacker who fits only those
-(``least_squares`` fits all) finds explicit unbiased combinations of published counts. Whoever uses all tables does at
-least as well, so that each count is at least so exposed. Where that already excludes every noise within an office's
-limits, the other tables cannot change the result.
+(``least_squares`` fits all) finds explicit unbiased combinations of published counts. An attacker who uses all tables
+does at least as well, so that each count is at least so exposed. Where that already excludes every noise within an
+office's limits, the other tables cannot change the result.
 """
 
 from __future__ import annotations

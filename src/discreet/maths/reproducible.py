@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import decimal
 import math
-import sys
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.lazy import njit
+from discreet.lazy import is_loaded, njit
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +40,7 @@ SPLIT = 134217729.0  # 2^27 + 1, which cuts a double in two halves (Veltkamp)
 
 def few(size: int) -> bool:
     """Whether so many numbers are left to NumPy; a kernel would find the same bits."""
-    return size <= (FEW if "numba" in sys.modules else FEW_AT_FIRST)
+    return size <= (FEW if is_loaded("numba") else FEW_AT_FIRST)
 
 
 def total(values: Floats) -> float:

@@ -58,7 +58,6 @@ def possible_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
         yield from _codelist_problems(place, known[place])
     for cube in manifest.cubes:
         yield from _axis_problems(cube, known)
-        yield from _row_problems(folder, cube)
 
 
 def _codelist_problems(place: str, listed: PublishedCodes) -> Iterator[str]:
@@ -76,18 +75,6 @@ def _axis_problems(cube: CubeEntry, known: Mapping[str, PublishedCodes]) -> Iter
         found = len(known[axis.codelist].codes)
         if found != axis.codes:
             yield f"cube {cube.id}: the manifest states {axis.codes} codes of {axis.breakdown}, its list has {found}"
-
-
-def _row_problems(folder: Path, cube: CubeEntry) -> Iterator[str]:
-    if (file := cube.file(ReleaseFormat.PARQUET)) is None:
-        return
-    try:
-        with pq.ParquetFile((folder / file.path).absolute()) as stored:
-            rows = stored.metadata.num_rows
-    except UNREADABLE:
-        return  # damaged: reported where cells are compared
-    if rows != cube.cells:
-        yield f"cube {cube.id}: the manifest states {cube.cells} cells, its file has {rows}"
 
 
 @dataclass(frozen=True)

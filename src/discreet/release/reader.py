@@ -226,18 +226,14 @@ class CubeFile:
     def parts_with(self, column: str) -> Iterator[tuple[Rows, Texts]]:
         """The rows by row group, and the texts of one more column; none where it has no name."""
         strides = np.cumprod([1, *(len(codes) for codes in reversed(self.codes))])[-2::-1]
-        last, rows = -1, 0
+        last = -1
         for table in self._row_groups(column):
             nodes = tuple(self._nodes(k, table) for k in range(len(self.codes)))
             cells = np.asarray(sum(n * stride for n, stride in zip(nodes, strides, strict=True)))
             values = table[VALUE].to_numpy()
             self._require_rows(cells, last, values)
-            last, rows = int(cells[-1]), rows + len(cells)
+            last = int(cells[-1])
             yield Rows(nodes, cells, values), _texts(table[column]) if column else NO_TEXTS
-        if rows != self.entry.cells:
-            raise BrokenRelease(
-                f"cube {self.entry.id}: the manifest states {self.entry.cells} cells, its file has {rows}"
-            )
 
     @cached_property
     def _positions(self) -> tuple[dict[str, int], ...]:
@@ -252,6 +248,10 @@ class CubeFile:
             wanted[column] = text
         try:
             with pq.ParquetFile(self.path.absolute()) as file:
+                if (rows := file.metadata.num_rows) != self.entry.cells:
+                    raise BrokenRelease(
+                        f"cube {self.entry.id}: the manifest states {self.entry.cells} cells, its file has {rows}"
+                    )
                 for group in range(file.num_row_groups):
                     table = file.read_row_group(group, columns=list(wanted))
                     table.validate(full=True)  # damaged pages have codes beyond the dictionary

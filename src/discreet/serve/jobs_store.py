@@ -264,5 +264,5 @@ def _readable() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, Mistakes):
-        problem = Problem("", "store", UNREADABLE, "restore the database from a backup")
+        problem = Problem("store", "rows", UNREADABLE, "restore the database from a backup")
         raise DatabaseUnavailable(problem) from None

@@ -52,7 +52,7 @@ def test_the_cell_key_law_is_a_p_table() -> None:
     [
         (LawKind.GEOMETRIC, {"epsilon": 0}, "epsilon: 0; give a number above zero"),
         (LawKind.GEOMETRIC, {"epsilon": "-1/2"}, "above zero"),
-        (LawKind.GEOMETRIC, {"epsilon": "many"}, "finite number"),
+        (LawKind.GEOMETRIC, {"epsilon": "many"}, "give a number from"),
         (LawKind.GEOMETRIC, {}, "epsilon: missing"),
         (LawKind.GEOMETRIC, {"epsilon": 1, "bound": 3}, "take laplace"),
         (LawKind.LAPLACE, {"epsilon": 1}, "take geometric"),

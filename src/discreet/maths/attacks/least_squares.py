@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.lazy import njit
+from discreet.maths.cells.keys import hash_words
 
 Integers = NDArray[np.int64]
 Cells = NDArray[np.int32]
@@ -43,7 +44,9 @@ HALVINGS = 8
 ROUGHLY = 0.3  # the tolerance of a step towards the bounds ..
 FEW_STEPS = 6  # .. which has at most so many of its own
 NEAR_ENOUGH = 0.02  # of all that the exchanges moved the estimates by, what the last one did
-MARKS = 0x9E3779B97F4A7C15  # seed of the numbers by which equations are compared
+MARKS = np.array(
+    [0x9E3779B97F4A7C15, 0], dtype=np.uint64
+)  # key of the numbers by which equations are compared
 HELD = 0.3  # of the variance of a cell at its bound, so that a step stays finite
 
 
@@ -77,10 +80,10 @@ class Sums:
         Equations are compared by sums of 64 random bits for each cell: different ones are taken for equal, and left
         out, with a negligible probability.
         """
-        marks = np.random.default_rng(MARKS).integers(0, 2**64, self.cells, dtype=np.uint64)
+        marks = hash_words(MARKS, np.arange(self.cells))
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(marks[self.parts], dtype=np.uint64)])
         of_parts = sums[self.starts[1:]] - sums[self.starts[:-1]]
-        _, first = np.unique(of_parts + (marks[self.totals] ^ np.uint64(MARKS)), return_index=True)
+        _, first = np.unique(of_parts + (marks[self.totals] ^ MARKS[0]), return_index=True)
         kept = np.sort(first)
         sizes = np.diff(self.starts)[kept]
         inside = np.zeros(len(self), dtype=bool)

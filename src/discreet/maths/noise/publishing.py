@@ -172,7 +172,7 @@ class PublishedLaw:
 
     @cached_property
     def settled_published(self) -> int:
-        """A published count from which on columns move with it: that of x + k has the likelihoods of x, moved by k."""
+        """A published count at and above which columns move with it: that of x + k is that of x, moved by k."""
         rule = self.publishing
         least = max(self.settled + self.span[1] + rule.rounding // 2, rule.threshold) + 1
         return -(-least // rule.rounding) * rule.rounding
