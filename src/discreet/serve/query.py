@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from discreet.errors import mistake
@@ -61,7 +62,7 @@ class Query:
     where: str = ""
     count: str = ""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """A stable id of the question, independent of its layout: 32 hexadecimal digits."""
         axes = [replace(axis, codes=tuple(sorted(axis.codes))) for axis in self.axes]
