@@ -44,7 +44,7 @@ def test_a_signature_proves_who_published_a_release(signed: Path) -> None:
     make_key(signed / "other")
     found = verify(release, read_public_key(signed / "other.pub"))
     assert not found.passed
-    assert "not that of the given key" in found.problems[0]
+    assert "not by the office's key" in found.problems[0]
 
 
 def test_a_forger_who_rewrites_the_checksums_is_found_by_the_signature_only(signed: Path) -> None:

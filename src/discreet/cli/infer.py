@@ -407,9 +407,10 @@ def loglinear_command(
 ) -> None:
     """Fit a log-linear model to a table of two or more axes."""
     terms = [term.strip() for term in model.split("+") if term.strip()]
-    if not terms:
-        raise mistake("", "--model", repr(model), "name at least one term, as in SEX*AGE+REGION")
     axes = list(dict.fromkeys(part.strip() for term in terms for part in term.split("*")))
+    if not terms or "" in axes:
+        raise mistake("", "--model", repr(model), "name at least one term, and axes on both sides of each *, "
+                      "as in SEX*AGE+REGION")  # fmt: skip
     cube = _cube_or_file(noise, table)
     if cube is None:
         _show(loglinear(_axes_table(_file(table), axes), terms, noise.noise()), as_json)

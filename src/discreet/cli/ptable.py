@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 import typer
 from rich.table import Table
 
-from discreet.cli.output import JSON, console, emit_json
+from discreet.cli.output import JSON, console, emit_json, numbered
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.ptable_files import (
     PTableFile,
@@ -217,7 +217,10 @@ def _brief(file: Path, problems: Sequence[Problem]) -> list[Problem]:
     first = Problem(str(file), problems[0].key, problems[0].value, problems[0].remedy)
     if len(problems) == 1:
         return [first]
-    return [first, Problem(str(file), "", f"{len(problems) - 1} more faults", "see discreet ptable show")]
+    return [
+        first,
+        Problem(str(file), "", numbered(len(problems) - 1, "more fault"), "see discreet ptable show"),
+    ]
 
 
 def _summary(facts: Sequence[RowFacts]) -> Table:

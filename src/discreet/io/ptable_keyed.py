@@ -117,7 +117,9 @@ def _ranges(path: Path, table: pa.Table, name: str) -> NDArray[np.int64]:
     if plain is not None and (plain >= 0).all():
         return np.stack([plain, plain], axis=1)
     parts = pc.extract_regex(text, r"^\s*(?P<first>\d{1,9})\s*(?:-\s*(?P<last>\d{1,9}))?\s*$")
-    _demand(path, name, pc.is_valid(parts), text, "give a whole number, or a range a-b of them")
+    _demand(
+        path, name, pc.is_valid(parts), text, "give a whole number of up to 9 digits, or a range a-b of them"
+    )
     first, last = parts.field("first"), parts.field("last")
     last = pc.if_else(pc.equal(last, ""), first, last)
     pairs = np.stack([part.cast(pa.int64()).to_numpy(zero_copy_only=False) for part in (first, last)], axis=1)
@@ -130,7 +132,13 @@ def _integers(path: Path, table: pa.Table, name: str) -> NDArray[np.int64]:
     plain = _plain_integers(text)
     if plain is not None:
         return plain
-    _demand(path, name, pc.match_substring_regex(text, r"^\s*[+-]?\d{1,9}\s*$"), text, "give a whole number")
+    _demand(
+        path,
+        name,
+        pc.match_substring_regex(text, r"^\s*[+-]?\d{1,9}\s*$"),
+        text,
+        "give a whole number of up to 9 digits",
+    )
     cleaned = pc.utf8_ltrim(pc.utf8_trim_whitespace(text), "+")
     return np.asarray(cleaned.cast(pa.int64()).to_numpy(zero_copy_only=False))
 

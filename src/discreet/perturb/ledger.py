@@ -321,7 +321,7 @@ class Ledger:
 
         head, number = self._link("", [getattr(row, name) for name in _TERMS]), 0
         if head != row.hash:
-            yield problem("", "its terms were changed")
+            yield problem("", "its terms were changed, or the secret is not that of the ledger")
             return
         heads = {0: head}
         try:

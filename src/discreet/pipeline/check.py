@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -21,17 +21,20 @@ from discreet.perturb.choose import cell_key_mechanism
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.weights import reach_of
 from discreet.pipeline.earlier import NO_EARLIER, EarlierReleases
-from discreet.pipeline.judgement import data_problems, declared_problems, noted, problems_of
+from discreet.pipeline.judgement import (
+    counted_needs,
+    data_problems,
+    declared_problems,
+    found_warnings,
+    noted,
+    problems_of,
+)
 from discreet.pipeline.protect import prepare
 from discreet.pipeline.spending import Spending
-from discreet.population.places import divided_households
 from discreet.population.reading import (
-    Needs,
     UnitReader,
     missing_columns,
-    needs_of,
     only_present,
-    with_all_rules,
 )
 from discreet.programme.amounts import is_named_amount
 from discreet.programme.cube import Cube
@@ -115,12 +118,7 @@ def reading_notes(programme: Programme) -> Iterator[str]:
 def check_notes(programme: Programme, engine: Engine | None = None) -> Iterator[str]:
     """What an office should know of a sound programme: mistakes that cannot change the release, what weights show."""
     yield from _amount_notes(programme)
-    if programme.swap is None:  # swapping refuses it
-        divided = _divided(programme) if engine is None else engine.call(_divided, programme)
-        for problem in divided:
-            yield f"Not refused, because nothing is swapped: {problem}"
-    for problem in _uncounted(programme) if engine is None else engine.call(_uncounted, programme):
-        yield f"Not refused, because no cube counts it: {problem}"
+    yield from found_warnings(programme) if engine is None else engine.call(found_warnings, programme)
     weighted = [cube.id for cube in programme.cubes if cube.weight]
     if not weighted or not isinstance(programme.noise, CellKeyNoise):
         return
@@ -129,10 +127,6 @@ def check_notes(programme: Programme, engine: Engine | None = None) -> Iterator[
         f"Weighted: {', '.join(weighted)}. A sum has the noise of its count times the mean weight, and one of its own "
         f"within {reach:.2f} times the largest weight of the cell. Sums and means of amounts are not protected."
     )
-
-
-def _divided(programme: Programme) -> tuple[Problem, ...]:
-    return tuple(noted(partial(divided_households, programme)))
 
 
 def _amount_notes(programme: Programme) -> Iterator[str]:
@@ -221,7 +215,7 @@ def _unit_problems(
     progress: Progress,
     engine: Engine | None,
 ) -> Iterator[Problem]:
-    needs = _needs(programme, unit)
+    needs = counted_needs(programme, unit)
     if needs is None:
         return
     records = open_source(unit.source, f"population.{unit.name}")
@@ -232,39 +226,3 @@ def _unit_problems(
         return
     for _ in checked_blocks(UnitReader(wanted, secret, threads), chosen, progress):
         pass
-
-
-def _needs(programme: Programme, unit: Unit) -> Needs | None:
-    """What protect reads of a unit; None where no cube counts it."""
-    cubes = [
-        cube for cube in programme.cubes if cube.unit == unit.name and cube.id not in programme.ready_made
-    ]
-    if programme.hierarchy is not None and unit.name == programme.hierarchy.unit:
-        cubes = [programme.hierarchy.leaf_cube(programme.variables)]
-    return needs_of(programme, unit, cubes) if cubes else None
-
-
-def _uncounted(programme: Programme) -> tuple[Problem, ...]:
-    """Structural zeros that records break in columns that no cube counts, and what else is wrong with these columns."""
-    return tuple(
-        problem
-        for unit in (programme.population.units.values() if programme.population else ())
-        for problem in noted(partial(_uncounted_of, programme, unit))
-    )
-
-
-def _uncounted_of(programme: Programme, unit: Unit) -> Iterable[Problem]:
-    needs = _needs(programme, unit)
-    if needs is None:
-        return ()
-    records = open_source(unit.source, f"population.{unit.name}")
-    every = with_all_rules(needs, programme, records)
-    rules = tuple(rule for rule in every.rules if rule not in needs.rules)
-    names = {name for rule in rules for name in rule.variables}
-    if rules:
-        variables = tuple(variable for variable in every.variables if variable.name in names)
-        wanted = replace(every, variables=variables, rules=rules, flags=(), weights=(), order=None)
-        wanted = replace(wanted, id_column=None, record_key=None)
-        for _ in checked_blocks(UnitReader(wanted, secrets.token_bytes(SECRET_BYTES), 1), None, Quiet()):
-            pass
-    return ()

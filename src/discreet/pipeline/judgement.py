@@ -1,14 +1,16 @@
 """What would refuse a release before it is made: one judgement, which ``check`` reports and ``protect`` obeys.
 
-Two functions: what the declaration shows (no record is read), and what a look at the data shows. What the place of the
-release, the register of the secret and the ledger show is judged by ``prepare``, which also asks the first. What no one
-can know beforehand is not here: whether a gate passes, what the release reveals beside an earlier one, and whether the
-disk has room.
+What the declaration shows (no record is read), what a look at the data shows, and what is only a warning. What the
+place of the release, the register of the secret and the ledger show is judged by ``prepare``, which also asks the
+first. What no one can know beforehand is not here: whether a gate passes, what the release reveals beside an earlier
+one, and whether the disk has room.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,15 +22,20 @@ from discreet.errors import (
 from discreet.formats.dataset import column_problems
 from discreet.formats.sdmx_ids import described, id_problems
 from discreet.hierarchy.blocks import block_problems
+from discreet.io.databases import open_source
+from discreet.io.progress import Quiet
 from discreet.lazy import lazily
+from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.perturb.mechanism import Mechanism
 from discreet.perturb.weak import weak_problems
 from discreet.population.household_sizes import household_problems
 from discreet.population.place_columns import place_column_problems
-from discreet.population.places import place_problems
-from discreet.programme.programme import Programme
+from discreet.population.places import divided_households, place_problems
+from discreet.population.reading import Needs, UnitReader, needs_of, with_all_rules
+from discreet.programme.programme import Programme, Unit
 from discreet.programme.release import ReleaseFormat
 from discreet.run.identity import snapshot_problems
+from discreet.run.run import checked_blocks
 from discreet.run.tabulating import modulus_problems
 
 if TYPE_CHECKING:
@@ -70,6 +77,51 @@ def data_problems(programme: Programme) -> Iterator[Problem]:
 def found_data_problems(programme: Programme) -> tuple[Problem, ...]:
     """The same, found where an engine reads records."""
     return tuple(data_problems(programme))
+
+
+def found_warnings(programme: Programme) -> tuple[str, ...]:
+    """Mistakes in records that cannot change the release, which ``check`` and ``protect`` state and do not refuse."""
+    divided = () if programme.swap is not None else noted(partial(divided_households, programme))
+    return (
+        *(f"Not refused, because nothing is swapped: {problem}" for problem in divided),
+        *(f"Not refused, because no cube counts it: {problem}" for problem in _uncounted(programme)),
+    )
+
+
+def counted_needs(programme: Programme, unit: Unit) -> Needs | None:
+    """What protect reads of a unit; None where no cube counts it."""
+    cubes = [
+        cube for cube in programme.cubes if cube.unit == unit.name and cube.id not in programme.ready_made
+    ]
+    if programme.hierarchy is not None and unit.name == programme.hierarchy.unit:
+        cubes = [programme.hierarchy.leaf_cube(programme.variables)]
+    return needs_of(programme, unit, cubes) if cubes else None
+
+
+def _uncounted(programme: Programme) -> tuple[Problem, ...]:
+    """Structural zeros that records break in columns that no cube counts, and what else is wrong with these columns."""
+    return tuple(
+        problem
+        for unit in (programme.population.units.values() if programme.population else ())
+        for problem in noted(partial(_uncounted_of, programme, unit))
+    )
+
+
+def _uncounted_of(programme: Programme, unit: Unit) -> Iterable[Problem]:
+    needs = counted_needs(programme, unit)
+    if needs is None:
+        return ()
+    records = open_source(unit.source, f"population.{unit.name}")
+    every = with_all_rules(needs, programme, records)
+    rules = tuple(rule for rule in every.rules if rule not in needs.rules)
+    names = {name for rule in rules for name in rule.variables}
+    if rules:
+        variables = tuple(variable for variable in every.variables if variable.name in names)
+        wanted = replace(every, variables=variables, rules=rules, flags=(), weights=(), order=None)
+        wanted = replace(wanted, id_column=None, record_key=None)
+        for _ in checked_blocks(UnitReader(wanted, secrets.token_bytes(SECRET_BYTES), 1), None, Quiet()):
+            pass
+    return ()
 
 
 def noted(look: Callable[[], Iterable[Problem]]) -> Iterator[Problem]:

@@ -32,7 +32,7 @@ from discreet.pipeline.earlier import (
     require_comparable,
     require_releases,
 )
-from discreet.pipeline.judgement import declared_problems, found_data_problems, problems_of
+from discreet.pipeline.judgement import declared_problems, found_data_problems, found_warnings, problems_of
 from discreet.pipeline.spending import Paid, Spending, uncharged
 from discreet.programme.programme import Programme
 from discreet.programme.release import ReleaseFormat
@@ -84,7 +84,7 @@ class Protected:
     cubes: int
     cells: int  # published, without zeros
     resumed: int  # cubes that an interrupted run had finished
-    notes: tuple[str, ...]  # where noise and swapping deviate from the declaration
+    notes: tuple[str, ...]  # warnings, and where noise and swapping deviate from the declaration
     verdicts: tuple[GateVerdict, ...] = ()  # of the gates that are declared; all passed
     revealed: tuple[Corrections, ...] = ()  # together with releases that were published before
     paid: Paid | None = None  # what it cost, where a guarantee is claimed
@@ -336,6 +336,7 @@ class _Protecting:
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""
         require_none(self.run.call(found_data_problems, self.programme))
+        warnings = self.run.call(found_warnings, self.programme)
         swapped = self.run.swap(folder.private)
         entries, rows, resumed = self._cubes(folder, swapped)
         require_unchanged(self.programme, self.identity)
@@ -346,7 +347,7 @@ class _Protecting:
         )
         shared = (*shared, *self._measured)
         manifest = release_manifest(publication, entries, shared, self._digests(), self.identity.fingerprint)
-        notes = self.mechanism.notes + self._fit_notes + (swapped.conflicts if swapped else ())
+        notes = warnings + self.mechanism.notes + self._fit_notes + (swapped.conflicts if swapped else ())
         return _Made(manifest, rows, resumed, notes)
 
     def _certificate(self) -> str | None:

@@ -1,7 +1,6 @@
 """Checks of the geography: that its levels nest, and that each household is in one place.
 
-The first is cheap and refuses a release. The second needs the ids of all households in memory; only swapping depends on
-it, and finds it itself, so that it is otherwise a remark of ``check``.
+The first refuses a release. Only swapping depends on the second, and finds it itself, so it is otherwise a warning.
 """
 
 from __future__ import annotations
@@ -59,10 +58,7 @@ def divided_households(programme: Programme) -> Iterator[Problem]:
     finest = next((column for column in reversed(rule.geography) if column in names), None)
     if household is None or household not in names or finest is None:
         return
-    homes = _Homes(household)
-    for batch in records.batches([household], [finest]):
-        homes.add(batch, batch.column(finest))
-    if not homes.sound():
+    if not (_in_order(records, household, finest) or _Homes.of(records, household, finest).sound()):
         yield Problem(
             records.name,
             "population.household_id",
@@ -91,7 +87,7 @@ def _lacking(geography: Iterable[str], records: Records, unit: Unit) -> Iterator
 def _distinct(batch: pa.RecordBatch, columns: list[str]) -> Iterator[Place]:
     """The different places of some records, as text: values are compared, and only different ones become text."""
     stored = [batch.column(name) for name in columns]
-    plain = [column.storage if isinstance(column, pa.ExtensionArray) else column for column in stored]
+    plain = [_plain(column) for column in stored]
     found = pa.table(_run_starts(plain), names=columns).group_by(columns).aggregate([])
     yield from zip(*(_text(found.column(name).combine_chunks()).to_pylist() for name in columns), strict=True)
 
@@ -178,6 +174,31 @@ def _code_of(tree: Codelist, level: int, name: str, chain: Place, named: dict[tu
     return named.setdefault((level, name), chain[level])
 
 
+def _in_order(records: Records, household: str, finest: str) -> bool:
+    """Whether the ids of households ascend over all records, and each has one place: shown without storing any id."""
+    last = None
+    for batch in records.batches([household], [finest]):
+        ids, places = batch.column(household), _plain(batch.column(finest))
+        if not pa.types.is_integer(ids.type) or ids.null_count or places.null_count:
+            return False
+        numbers = ids.to_numpy()
+        coded = places if pa.types.is_dictionary(places.type) else places.dictionary_encode()
+        here = coded.indices.to_numpy(zero_copy_only=False)
+        moves = (here[1:] != here[:-1]) & (numbers[1:] == numbers[:-1])
+        if bool((numbers[1:] < numbers[:-1]).any()) or bool(moves.any()):
+            return False
+        if len(numbers):
+            first = (int(numbers[0]), coded.dictionary[int(here[0])].as_py())
+            if last is not None and (first[0] < last[0] or (first[0] == last[0] and first != last)):
+                return False
+            last = (int(numbers[-1]), coded.dictionary[int(here[-1])].as_py())
+    return True
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.storage if isinstance(column, pa.ExtensionArray) else column
+
+
 class _Homes:
     """The places of households, by hashes of their ids under a temporary key.
 
@@ -190,6 +211,14 @@ class _Homes:
         self._places: list[NDArray[np.int32]] = []
         self._known: dict[str, int] = {}  # place -> its number
         self._column = column
+
+    @classmethod
+    def of(cls, records: Records, household: str, finest: str) -> _Homes:
+        """The places of all records."""
+        homes = cls(household)
+        for batch in records.batches([household], [finest]):
+            homes.add(batch, batch.column(finest))
+        return homes
 
     def add(self, batch: pa.RecordBatch, places: pa.Array) -> None:
         """Record the places of households; members without a household or a place are skipped."""
@@ -208,7 +237,7 @@ class _Homes:
 
     def _numbers(self, places: pa.Array) -> NDArray[np.int32]:
         """The number of each record's place, -1 where it is missing."""
-        places = places.storage if isinstance(places, pa.ExtensionArray) else places
+        places = _plain(places)
         coded = places if pa.types.is_dictionary(places.type) else places.dictionary_encode()
         names = [*_text(coded.dictionary).to_pylist(), None]
         found = [-1 if name is None else self._known.setdefault(name, len(self._known)) for name in names]

@@ -58,8 +58,8 @@ _SENTENCES = {
         "exactly this is shown only by a signature (discreet sign)."
     ),
     Signed.WRONG: (
-        "The signature (key {key}) is not that of the given key, or not of this manifest: the release was changed, or "
-        "it is another office's."
+        "The signature (key {key}) is not one of this manifest, or not by the office's key: the release was changed, "
+        "or it is another office's."
     ),
     None: "The release has no signature that can be read: ask the office for a signed one.",
 }

@@ -540,6 +540,8 @@ def _parameter_problems(parameters: PTableParameters) -> Iterator[Problem]:
         yield Problem("", "D", str(parameters.D), f"give at most {MOST_D}, or a p-table file")
     if parameters.js < 0:
         yield Problem("", "js", str(parameters.js), "give 0 or the largest count that must not be published")
+    if parameters.js > MOST_D:  # D is at least as large
+        yield Problem("", "js", str(parameters.js), f"give at most {MOST_D}, or a p-table file")
     if not 0.0 < parameters.p_min <= 0.01:
         yield Problem(
             "", "p_min", f"{parameters.p_min:g}", "give a small positive probability, for instance 1e-8"
