@@ -59,6 +59,21 @@ def test_a_path_that_is_not_utf8_is_refused(
 
 
 @pytest.mark.parametrize(
+    "text", ["9" * 400, f"1,{'9' * 400}", f"known={'9' * 100},published=3", f"-{'9' * 400}"]
+)
+def test_a_number_that_no_float_represents_is_refused(text: str) -> None:
+    said = discreet("risk", "bayes", "levels", "--rho", "0.1", "--level", text)
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr.strip().endswith("..; give numbers of fewer than 100 digits")
+    assert len(said.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", [f"{'9' * 400}.toml", f"0.{'9' * 400}", f"a{'9' * 400}", "9" * 99])
+def test_digits_of_names_and_decimals_are_not_counted(text: str) -> None:
+    assert "100 digits" not in discreet("check", text).stderr
+
+
+@pytest.mark.parametrize(
     ("environment", "code", "says"),
     [({"LC_ALL": "C"}, 0, "no mistakes"), ({"LC_ALL": "C", "PYTHONUTF8": "0"}, 2, "LC_ALL=C.UTF-8")],
 )

@@ -34,7 +34,9 @@ def test_the_table_names_the_sensitivity_and_quiet_says_nothing() -> None:
     assert CliRunner().invoke(app, [*SMALL, "--quiet"]).output == ""
 
 
-@pytest.mark.parametrize("wrong", [["--k", "a"], ["--k", "1"], ["--epsilon", "1,-2"], ["--records", "5"]])
+@pytest.mark.parametrize(
+    "wrong", [["--k", "a"], ["--k", "1"], ["--k", f"50,{2**63}"], ["--epsilon", "1,-2"], ["--records", "5"]]
+)
 def test_a_wrong_number_is_refused_and_nothing_written(wrong: list[str], tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*SMALL, *wrong, "--out", str(tmp_path / "study")])
     assert isinstance(result.exception, Mistakes)

@@ -80,7 +80,7 @@ class Fuzzer:
             for number, source in enumerate(("release", "town/programme.toml"))
         )
         self.written: set[str] = set()  # by this input
-        self.here = set(Path().iterdir())
+        self.here = set(Path().rglob("*"))
         self.times = {name: _time(Path(name)) for name in self.sound}
         self.ignored: list[str] = []  # exceptions that only standard error shows
         self.stack.enter_context(
@@ -149,8 +149,11 @@ class Fuzzer:
 
     def restore(self) -> None:
         """Remove what was made, and restore what was changed."""
-        for path in set(Path().iterdir()) - self.here:
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+        for path in sorted(set(Path().rglob("*")) - self.here):  # folders before what is in them
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
         for name, content in self.sound.items():
             path = Path(name)
             if name in self.written or _time(path) != self.times[name]:

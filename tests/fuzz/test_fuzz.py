@@ -104,6 +104,20 @@ def test_what_is_damaged_is_sound_before(folder: Path) -> None:
         assert judged() == 0
 
 
+def test_files_inside_folders_are_removed_too(folder: Path) -> None:
+    """A register beside the town's secret would refuse every later programme."""
+    with fuzzer(1, folder) as one:
+        code, text = made(
+            ["protect", "town/programme.toml", "--secret", "town/secret.key", "--out", "town/made"]
+        )
+        assert code == 0, text
+        assert Path("town/secret.key.register").is_file()
+        one.restore()
+        assert sorted(map(str, Path("town").iterdir())) == sorted(
+            name for name in one.sound if name.startswith("town/")
+        )
+
+
 def test_two_judgements_are_found_where_there_are_two(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.cli.check.check_data", lambda *_, **__: ())
     with fuzzer(1, folder) as one:

@@ -338,8 +338,10 @@ def check(persons: int, seed: int, ks: Sequence[int], epsilons: Sequence[float])
         problems.append(Problem("", "records", str(persons), f"give a number from 1000 to {LARGEST}"))
     if seed < 0:
         problems.append(Problem("", "seed", str(seed), "give a number of at least 0"))
-    if not ks or min(ks) < 2:
-        problems.append(Problem("", "k", _listed(ks), "give cluster sizes of at least 2, such as 50,100"))
+    if not ks or not all(2 <= k <= LARGEST for k in ks):
+        problems.append(
+            Problem("", "k", _listed(ks), f"give cluster sizes from 2 to {LARGEST}, such as 50,100")
+        )
     if not epsilons or not all(1e-6 <= epsilon <= 100 for epsilon in epsilons):
         problems.append(Problem("", "epsilon", _listed(epsilons), "give numbers from 0.000001 to 100"))
     if problems:
@@ -347,7 +349,7 @@ def check(persons: int, seed: int, ks: Sequence[int], epsilons: Sequence[float])
 
 
 def _listed(values: Sequence[float]) -> str:
-    return ", ".join(f"{value:g}" for value in values) or "none"
+    return ", ".join(f"{value:.6g}" if isinstance(value, float) else str(value) for value in values) or "none"
 
 
 def clusters_of(records: StudyRecords, k: int) -> Clusters:

@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 the release fails a check; 2 wrong input, nothing written;
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -65,6 +66,7 @@ EXTRAS = {  # package that is not installed by default -> extra of the distribut
 FAILED = 1  # as in output, which would import too much here
 WRONG_INPUT = 2
 INTERRUPTED = 130
+HUGE = re.compile(r"(?<![\w.])\d{100,}(?![\w.])")
 
 
 class Commands(LazyGroup):
@@ -110,7 +112,7 @@ def discreet(
 
 
 def _require_readable(words: list[str]) -> None:
-    """Refuse paths that are not text in UTF-8: libraries would look for other files, or fail."""
+    """Refuse paths that are not text in UTF-8, and whole numbers that no float can represent: libraries would fail."""
     with suppress(FileNotFoundError):  # a working folder that was deleted
         words = [*words, str(Path.cwd())]
     for word in words:
@@ -118,6 +120,8 @@ def _require_readable(words: list[str]) -> None:
             shown = os.fsencode(word).decode(errors="replace")
             remedy = "use names in UTF-8, and a locale such as LC_ALL=C.UTF-8"
             raise mistake(shown[:200], "", "not text in UTF-8", remedy)
+        if HUGE.search(word):
+            raise mistake("", "", f"{word[:40]}..", "give numbers of fewer than 100 digits")
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from discreet.maths.exact_numbers import fraction
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.exponential import UtilityTable
 from discreet.maths.noise.ptable_solver import PTableParameters, Variance
-from discreet.maths.noise.publishing import LARGEST_ROUNDING, Negatives, Publishing
+from discreet.maths.noise.publishing import LARGEST_ROUNDING, LARGEST_THRESHOLD, Negatives, Publishing
 from discreet.maths.privacy.accounting import Neighbours
 from discreet.maths.privacy.composition import Composition
 from discreet.programme.attributes import Attributes
@@ -86,7 +86,7 @@ class DeclaredPrivate(Declared):
     keep_zeros: Literal["structural", "all"] = "structural"
     negatives: Literal["keep", "zero"] = "zero"
     rounding: Annotated[int, Field(ge=1, le=LARGEST_ROUNDING)] = 1
-    threshold: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    threshold: Annotated[int, Field(ge=0, le=LARGEST_THRESHOLD)] = 0
     neighbours: Literal["add-remove", "substitute"] = "add-remove"
     protects: Literal["person", "household"] = "person"
     largest_household: Annotated[int, Field(ge=1, le=10_000)] | None = None

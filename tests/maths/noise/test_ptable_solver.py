@@ -151,6 +151,8 @@ def test_only_the_rows_at_fault_are_named() -> None:
 def test_too_small_a_reach_is_refused() -> None:
     with pytest.raises(InfeasiblePTable, match="nearest feasible D is 3"):
         solve(PTableParameters(D=2, V=10, js=3))
+    with pytest.raises(Mistakes, match="js: 9223372036854775808; give at most 100"):  # no D reaches it
+        PTableParameters(D=2, V=10, js=2**63)
 
 
 def test_a_count_that_can_only_stay_is_noted() -> None:

@@ -29,6 +29,7 @@ Integers = NDArray[np.int64]
 
 LARGEST_COUNT = 10**9
 LARGEST_ROUNDING = 1000  # by which columns are summed up
+LARGEST_THRESHOLD = 1_000_000  # so many counts can be published as zero
 
 
 class Negatives(StrEnum):
@@ -146,6 +147,8 @@ class PublishedLaw:
             raise mistake("", "law", type(self.law).__name__, remedy)
         if self.publishing.rounding > LARGEST_ROUNDING:
             raise mistake("", "rounding", str(self.publishing.rounding), f"give 1 to {LARGEST_ROUNDING}")
+        if self.publishing.threshold > LARGEST_THRESHOLD:
+            raise mistake("", "threshold", str(self.publishing.threshold), f"give 0 to {LARGEST_THRESHOLD}")
         return tuple(self.law.row(count).shifted(-count) for count in range(self.law.settled + 1))
 
     @property
