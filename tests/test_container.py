@@ -3,6 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
+
+from tests.fuzz.commands import commands
+
 ROOT = Path(__file__).parent.parent
 LINES = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
 
@@ -31,3 +35,18 @@ def test_its_health_check_asks_the_server() -> None:
 
 def test_it_installs_what_is_pinned() -> None:
     assert any("--require-hashes -r requirements.lock" in words for words in of("RUN"))
+
+
+@pytest.mark.parametrize("page", ["run-in-a-container", "table-builder-behind-a-proxy"])
+def test_options_that_the_pages_name_exist(page: str) -> None:
+    """Commands for containers and services are run by no test of the pages."""
+    text = (ROOT / f"docs/how-to/{page}.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    known = {name: {option.removesuffix("=") for option in options} for name, options in commands().items()}
+    found = re.findall(r"discreet (serve|protect) ([^\n]*)", text)
+    assert {name for name, _ in found} >= {"serve"}
+    for name, words in found:
+        named = set(re.findall(r"(?<!\S)--[a-z-]+", words)) - {
+            "--workers"
+        }  # one that damaged inputs never have
+        assert named <= known[name], (name, named - known[name])
+        assert named
