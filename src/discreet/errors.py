@@ -13,8 +13,11 @@ DiscreetError                 anything Discreet raises on purpose; its text neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+SHOWN = 20  # mistakes of one file
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class DiscreetError(Exception):
 
 
 class Mistakes(DiscreetError):
-    """All mistakes in what a user declared or supplied.
+    """All mistakes in what a user declared or supplied; the text has the first ones of each file.
 
     >>> Mistakes([Problem("", "V", "99.0", "give a variance of at most 25")]).problems[0].key
     'V'
@@ -47,10 +50,22 @@ class Mistakes(DiscreetError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__("\n".join(_lines(self.problems)))
 
     def __reduce__(self) -> tuple[type[Mistakes], tuple[tuple[Problem, ...]]]:
         return type(self), (self.problems,)
+
+
+def _lines(problems: Iterable[Problem]) -> Iterator[str]:
+    """A line for each problem, and one for those of a file that is wrong throughout."""
+    found: Counter[str] = Counter()
+    for problem in problems:
+        found[problem.file] += 1
+        if found[problem.file] <= SHOWN:
+            yield str(problem)
+    for file, number in found.items():
+        if number > SHOWN:
+            yield str(Problem(file, "", f"{number - SHOWN:,} more mistakes", "correct these first"))
 
 
 class AbsentData(Mistakes):
