@@ -249,7 +249,7 @@ PROGRAMMES: list[tuple[str, tuple[str, str], list[str]]] = [
     ("wrong type", ("D = 5", 'D = "five"'), ["noise.D", "'five'"]),
     ("unknown key", ("D = 5", "D = 5\nd = 5"), ["unknown key 'd'", "use one of D, V"]),
     ("no noise", ('[noise]\nkind = "cell-key"\nV = 2.0\nD = 5\n', ""), ["noise", "is missing"]),
-    ("infeasible noise", ("D = 5", "D = 5\njs = 60"), ["js = 60", "feasible"]),
+    ("infeasible noise", ("D = 5", "D = 5\njs = 40"), ["js = 40", "feasible"]),
     ("unit without a table", ('unit = "households"', 'unit = "families"'), ["no table of families"]),
 ]
 
@@ -322,7 +322,7 @@ def test_mistakes_of_several_kinds_and_places_are_told_together(tmp_path: Path, 
 
 
 def test_an_infeasible_noise_does_not_hide_the_records(tmp_path: Path, command: Command) -> None:
-    edit(build(tmp_path, persons=with_column(persons(), "sex", set_first("7"))), ("D = 5", "D = 5\njs = 60"))
+    edit(build(tmp_path, persons=with_column(persons(), "sex", set_first("7"))), ("D = 5", "D = 5\njs = 40"))
     said = refused(command, tmp_path, *CHECK)
     assert "noise" in said
     assert "'7'" in said
