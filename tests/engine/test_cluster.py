@@ -17,7 +17,7 @@ from discreet.engine.spark import CSV_BYTES
 from discreet.io.secret import make_secret
 from discreet.maths.cells.keys import derive
 from discreet.release.verify import verify
-from tests.engine.conftest import require_java
+from tests.engine.java import require_java
 from tests.engine.small_town import divide, make_town, persons, write_text
 from tests.engine.standalone_cluster import Cluster, running_cluster
 from tests.pipeline.conftest import contents

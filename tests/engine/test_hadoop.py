@@ -22,7 +22,7 @@ from discreet.programme.programme import load_programme
 from discreet.release.manifest import MANIFEST
 from discreet.release.verify import verify
 from tests.cli.called import discreet
-from tests.engine.conftest import require_java
+from tests.engine.java import require_java
 from tests.engine.small_town import divide, make_town, persons
 from tests.release.small import publish
 from tests.waiting import PATIENCE

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -53,6 +54,24 @@ def test_an_old_java_is_reported(
         Mistakes, match=rf"bin/java is Java {number}, and 17 or newer is required; .*JAVA_HOME"
     ):
         require_spark()
+
+
+def test_tests_without_a_usable_java_report_loudly_that_spark_is_not_tested(tmp_path: Path) -> None:
+    """As ``make test`` runs them: the process that prints the summary does not load the conftest of a folder."""
+    tests = Path(__file__).parents[1]
+    given = ["-q", "-n", "1", "-p", "no:cacheprovider", "-k", "test_a_session_is_open_and_checked"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", *given, "--ignore-glob", f"{tests}/[!e]*", "tests"],
+        env={**os.environ, "JAVA_HOME": str(fake_java(tmp_path / "jdk", "11.0.22"))},
+        cwd=tests.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert "!!!! Spark !!!!" in ran.stdout
+    assert re.search(r"^SPARK IS NOT TESTED HERE: .*is Java 11, and 17 or newer", ran.stdout, re.MULTILINE)
+    assert "1 skipped" in ran.stdout
 
 
 @pytest.mark.parametrize("version", ["17.0.15", "21", "25-ea"])
