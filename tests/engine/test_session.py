@@ -192,7 +192,7 @@ def test_a_cluster_without_free_executors_is_not_waited_for_forever(spark: Any) 
     ("query", "message"),
     [
         ("SELECT * FROM nowhere.persons", "no table `nowhere`.`persons` in the catalog"),
-        ("SELEC 1", "a query that is not Spark SQL, near SELEC"),
+        ("SELEC 1", "not Spark SQL, near SELEC"),
         ("SELECT age FROM range(3)", "no column age"),
         ("SELECT * FROM parquet.`/no/such/folder`", "no such path file:/no/such/folder"),
         ("SELECT raise_error('hunter2')", r"Spark failed \(USER_RAISED_EXCEPTION\)"),

@@ -61,6 +61,11 @@ _KNOWN = (
         "raise spark.executor.memoryOverhead, or lower spark.executor.cores; the executor's log has the reason",
     ),
     _known(
+        r"TaskFailed: (\w{1,80} in [\w.]{1,80}:\d{1,6})",
+        "a task failed ({0})",
+        "report it as a mistake of Discreet",
+    ),
+    _known(
         r"PYTHON_VERSION_MISMATCH",
         "executors have another version of Python than the driver",
         "set PYSPARK_PYTHON to the same one: docs/how-to/move-to-spark.md",
@@ -119,17 +124,33 @@ _KNOWN = (
     _known(r"Connection refused|ConnectException", "the server does not answer", "check its address"),
     _known(
         r"PARSE_SYNTAX_ERROR[^\n]*near '+([^'\n]{1,40})'",
-        "a query that is not Spark SQL, near {0}",
-        "write one SELECT in Spark's SQL; files are named as parquet.`/path`",
+        "not Spark SQL, near {0}",
+        "correct the query or the name of the table; files are named as parquet.`/path`",
     ),
     _known(r"UNRESOLVED_COLUMN[^\n]*?with name " + _NAME, "no column {0}", "correct the name"),
     _known(
         r"DELTA_TABLE_NOT_FOUND|is not a Delta table", "not a Delta table", "correct the path, or the format"
     ),
     _known(
+        r"INVALID_(DRIVER|EXECUTOR)_MEMORY|System memory \d+ must be at least",
+        "too little memory for Java",
+        "raise engine.memory.driver or engine.memory.executor",
+    ),
+    _known(
+        r"unresolved dependency: ([\w.-]{1,100}#[\w.-]{1,100};[\w.-]{1,50})",
+        "the package {0} is not found",
+        "correct engine.packages, or copy its files to this machine and name them in spark.jars",
+    ),
+    _known(
+        r"JAVA_GATEWAY_EXITED.*\n(?:Exception in thread \"main\" [\w.$]+:|Error:|"
+        r"Error occurred during initialization of VM\n)\s*([^\n]{1,200})",
+        "Java ended before Spark could start: {0}",
+        "correct the settings of the engine",
+    ),
+    _known(
         r"JAVA_GATEWAY_EXITED",
         "Java ended before Spark could start",
-        "see what it wrote above; engine.memory.driver may be more than the machine has",
+        "engine.memory.driver may be more than the machine has",
     ),
     _known(
         r"All masters are unresponsive|could not connect to (?:the )?master",
@@ -189,9 +210,9 @@ def is_of_spark(error: BaseException) -> bool:
     return type(error).__module__.split(".")[0] in ("pyspark", "py4j")
 
 
-def explained(error: BaseException, name: str, key: str) -> Mistakes:
-    """The mistake of an error of Spark."""
-    text = _text(error)
+def explained(error: BaseException, name: str, key: str, written: str = "") -> Mistakes:
+    """The mistake of an error of Spark; ``written``: what Java has written to the terminal."""
+    text = f"{_text(error)}\n{written}"
     for known in _KNOWN:
         found = known.pattern.search(text)
         if found:

@@ -202,7 +202,11 @@ def _beside(target: str, suffix: str) -> str:
 
 
 def _repair(hadoop: Hadoop, target: str) -> None:
-    """Undo what a killed run has left: move the old release back, and remove what was not finished."""
+    """Undo what a killed run has left: move the old release back, and remove what was not finished.
+
+    Beside the marker of an upload a manifest is that of a whole release: the old one, of which nothing was removed
+    yet, or the new one.
+    """
     old, partial = _beside(target, ".old"), _beside(target, ".partial")
     if hadoop.exists(old):
         if hadoop.exists(target):
@@ -211,7 +215,7 @@ def _repair(hadoop: Hadoop, target: str) -> None:
             hadoop.rename(old, target)
     hadoop.remove(partial)
     if hadoop.exists(f"{target}/{UNFINISHED}"):
-        hadoop.remove(target)
+        hadoop.remove(f"{target}/{UNFINISHED}" if hadoop.exists(f"{target}/{MANIFEST}") else target)
 
 
 def _require_place(hadoop: Hadoop, target: str) -> None:

@@ -23,7 +23,7 @@ from discreet.engine.failures import failures
 from discreet.engine.hadoop import copied_release, is_address, published_at
 from discreet.engine.places import StoredPlaces, store_places
 from discreet.engine.rows import ANSWER, SCHEMA, Answer, Kind, Row, read_answer, unpacked
-from discreet.engine.session import checked_session, open_session, require_classic
+from discreet.engine.session import checked_session, open_session, require_classic, required_settings
 from discreet.engine.sources import readable
 from discreet.errors import DiscreetError, Mistakes, Problem
 from discreet.io.csv_parts import can_be_divided
@@ -87,7 +87,7 @@ class SparkEngine:
         rule = EngineRule(
             EngineKind.SPARK, {"spark.master": str(self.spark.sparkContext.master)}, folder=self.folder
         )
-        with readable(programme, self.spark, rule) as found:
+        with required_settings(self.spark), readable(programme, self.spark, rule) as found:
             yield found
 
     @contextmanager
@@ -352,7 +352,7 @@ def _mapped(frame: DataFrame, task: Callable[[tasks.Batches], tasks.Batches], sc
     """Run a task on each partition."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of pyspark about pandas, which is not used here
-        return frame.mapInArrow(task, schema)
+        return frame.mapInArrow(tasks.without_text(task), schema)
 
 
 def _result(answer: Answer) -> Any:

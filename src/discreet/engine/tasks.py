@@ -7,10 +7,12 @@ files that it reads, never through its code.
 from __future__ import annotations
 
 import gc
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -39,6 +41,29 @@ from discreet.run.tabulating import checked_ready_made
 from discreet.tabulate.counter import CubeCounter, CubeParts
 
 Batches = Iterator[pa.RecordBatch]
+
+
+class TaskFailed(Exception):
+    """An error of a task that is not a user's mistake: its kind and its place."""
+
+
+def without_text(task: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+    """The same task, whose unexpected errors reach Spark's logs and pages without their texts, which may quote records.
+
+    Texts about memory, files and missing packages are those that users need.
+    """
+
+    def quiet(batches: Batches) -> Batches:
+        try:
+            yield from task(batches)
+        except (MemoryError, OSError, ImportError):
+            raise
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(last.filename).name}:{last.lineno}"
+            raise TaskFailed(f"{type(error).__name__} in {place}") from None
+
+    return quiet
 
 
 class Shared(Protocol):
