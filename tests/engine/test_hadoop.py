@@ -125,6 +125,40 @@ def test_a_killed_upload_is_no_release_and_the_next_run_starts_from_there(
         pytest.fail("the run has more steps than this test")
 
 
+@pytest.mark.parametrize(("step", "left"), [("remove", "1"), ("upload", None), ("last", "2")])
+def test_a_release_that_is_whole_survives_a_killed_upload_and_a_next_run_that_fails(
+    spark: Any,
+    place: tuple[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    left: str | None,
+) -> None:
+    """Beside the marker of an object store: the old release before its manifest is removed, the new one with its own."""
+    address, behind = place
+    release(spark, address, tmp_path, a="1")
+    done = getattr(Hadoop, "remove" if step == "last" else step)
+
+    def once(self: Hadoop, *given: Any) -> None:
+        if step != "last" or given[0].endswith((UNFINISHED, ".old")):
+            raise Killed
+        done(self, *given)
+
+    with published_at(spark, address, tmp_path) as local, monkeypatch.context() as patch:
+        write(local, a="2")
+        patch.setattr(Hadoop, done.__name__, once)
+        with pytest.raises(Killed):
+            hadoop_module._publish(Hadoop(spark), local, address)
+        patch.undo()
+        shutil.rmtree(local)
+        with pytest.raises(Killed), published_at(spark, address, tmp_path / "other"):
+            raise Killed
+        renamed = not address.startswith("s3a")
+        found = {MANIFEST: "{}", "a": left or "1"} if left or renamed else {}
+        assert contents(behind) == found
+        write(local, a="2")
+
+
 def test_a_release_is_verified_at_its_address_and_in_a_task(
     spark: Any, place: tuple[str, Path], tmp_path: Path
 ) -> None:

@@ -22,6 +22,8 @@ from discreet.engine.session import Installed, checked_session, open_session, re
 from discreet.errors import Mistakes
 from discreet.programme.engine import EngineRule
 from discreet.programme.engine_kind import EngineKind
+from tests.engine.java import require_java
+from tests.waiting import PATIENCE
 
 
 def fake_java(folder: Path, version: str) -> Path:
@@ -99,8 +101,71 @@ def test_a_master_that_does_not_answer_is_reported_at_once() -> None:
         Mistakes, match=r"engine\.master: spark://127\.0\.0\.1:1 does not answer; start the cluster"
     ):
         require_master("spark://127.0.0.1:1")
-    require_master("local[2]")
+    for master in ("local", "local[2]", "local[*]", "local[2,3]", "k8s://https://host:6443"):
+        require_master(master)
+
+
+@pytest.mark.parametrize("master", ["foo", "local[0]", "local[x]", "mesos://host", "http://host:7077", ""])
+def test_what_is_no_cluster_is_refused_before_java_is_started(master: str) -> None:
+    with pytest.raises(
+        Mistakes, match=r'engine\.master: .* is not a cluster; write "local\[4\]", "spark://host'
+    ):
+        require_master(master)
+
+
+def test_yarn_needs_the_settings_of_its_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    monkeypatch.delenv("YARN_CONF_DIR", raising=False)
+    with pytest.raises(Mistakes, match="yarn, and neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set; set one"):
+        require_master("yarn")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     require_master("yarn")
+
+
+START = """
+import os, sys
+from discreet.engine.session import open_session
+from discreet.errors import Mistakes
+from discreet.programme.engine import EngineRule
+from discreet.programme.engine_kind import EngineKind
+
+settings = {"spark.master": "local[1]", "spark.driver.host": "127.0.0.1", **dict([sys.argv[1].split("=")])}
+try:
+    with open_session(EngineRule(EngineKind.SPARK, settings, 300)) as spark:
+        spark._jvm.System.err.println("from Java, later")
+except Mistakes as wrong:
+    print(wrong)
+os.write(2, b"from Python\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "message", "shown"),
+    [
+        (
+            "spark.executor.cores=x",
+            r"before Spark could start: Executor cores must be a positive number; correct",
+            ["from Python"],
+        ),
+        (
+            "spark.driver.memory=64m",
+            r"too little memory for Java; raise engine\.memory\.driver",
+            ["from Python"],
+        ),
+        ("spark.app.name=town", r"", ["from Java, later", "from Python"]),
+    ],
+)
+def test_java_writes_nothing_to_the_terminal_while_it_starts(
+    setting: str, message: str, shown: list[str]
+) -> None:
+    """Neither its notices nor its stack traces; what it writes later is shown."""
+    require_java()
+    ran = subprocess.run(
+        [sys.executable, "-c", START, setting], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert re.search(message, ran.stdout)
+    assert ran.stdout.count("\n") == (1 if message else 0)
+    assert ran.stderr.splitlines() == shown
 
 
 def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,6 +231,11 @@ def test_differences_of_executors_are_reported() -> None:
 def test_a_session_is_open_and_checked(spark: Any) -> None:
     assert checked_session(spark) is spark
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with opened.required_settings(spark):
+        assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"  # as the caller has set it
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert spark.conf.get("spark.ui.enabled") == "false"
     assert opened._asked(spark, 300) == [opened._here()]
     with (

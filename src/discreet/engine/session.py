@@ -262,7 +262,7 @@ def checked_session(spark: SparkSession, wait: int = WAIT) -> SparkSession:
 @contextmanager
 def required_settings(spark: SparkSession) -> Iterator[None]:
     """The settings that decide values, as long as the block lasts; a session of the caller then has its own again."""
-    before = {name: spark.conf.get(name) for name in _REQUIRED}
+    before = {name: str(spark.conf.get(name)) for name in _REQUIRED}
     _set_all(spark, _REQUIRED)
     try:
         yield
@@ -271,7 +271,7 @@ def required_settings(spark: SparkSession) -> Iterator[None]:
             _set_all(spark, before)
 
 
-def _set_all(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+def _set_all(spark: SparkSession, settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
         spark.conf.set(name, value)
 
