@@ -134,7 +134,7 @@ def test_a_release_that_is_whole_survives_a_killed_upload_and_a_next_run_that_fa
     step: str,
     left: str | None,
 ) -> None:
-    """Beside the marker of an object store: the old release before its manifest is removed, the new one with its own."""
+    """Beside the marker of an object store a manifest is that of the old release, or of the new one, both whole."""
     address, behind = place
     release(spark, address, tmp_path, a="1")
     done = getattr(Hadoop, "remove" if step == "last" else step)
