@@ -7,8 +7,8 @@ are names of files, columns and tables, and the condition by which Spark's docum
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from discreet.errors import Mistakes, mistake
@@ -31,6 +31,13 @@ _NAME = r"`([^`\n]{1,200})`"
 _FILE = r"((?:[a-z][a-z0-9+.-]*:)?/[^\s\n]{1,300}?)"
 _MEMORY = "raise engine.memory.executor or spark.executor.memoryOverhead, or lower spark.executor.cores"
 _KNOWN = (
+    _known(
+        r"cancelled because SparkContext was shut down|SparkContext has been shutdown|stopped SparkContext|"
+        r"\A(?:Py4JNetworkError|Connection\w*Error)|while sending or receiving|"
+        r"(?:Answer|answer) from Java side is empty",
+        "the Spark session ended during the run",
+        "run it again; the log of the driver has the reason",
+    ),
     _known(
         r"PARQUET_COLUMN_DATA_TYPE_MISMATCH.*?reading file " + _FILE + r"\. .*?Column: \[([^\]\n]+)\]",
         "{0}: column {1} has another type than in the other files",
@@ -163,11 +170,6 @@ _KNOWN = (
         'write "local[4]", "spark://host:7077", "yarn" or "k8s://https://host:6443"',
     ),
     _known(
-        r"(?:cancelled because SparkContext was shut down|SparkContext has been shutdown|stopped SparkContext)",
-        "the Spark session ended during the run",
-        "run it again; the log of the driver has the reason",
-    ),
-    _known(
         r"ExecutorLostFailure",
         "executors were lost four times",
         f"look into their logs; if the system ended them for lack of memory, {_MEMORY}",
@@ -190,6 +192,19 @@ def failures(name: str, key: str) -> Iterator[None]:
 
 
 @contextmanager
+def finally_calling(action: Callable[[], object]) -> Iterator[None]:
+    """Call something of Spark at the end of the block; an error of the block has precedence over one of the call."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception), _unlogged():
+            action()
+        raise
+    with failures("Spark", "engine"):
+        action()
+
+
+@contextmanager
 def _unlogged() -> Iterator[None]:
     """Without pyspark's own log of its exceptions, which has stack traces and fragments of queries."""
     from pyspark.logger import PySparkLogger  # noqa: PLC0415
@@ -206,8 +221,8 @@ def _unlogged() -> Iterator[None]:
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Whether an error was raised by Spark, its gateway to Java, or a task."""
-    return type(error).__module__.split(".")[0] in ("pyspark", "py4j")
+    """Whether an error was raised by Spark, its gateway to Java (also where Java has ended), or a task."""
+    return isinstance(error, ConnectionError) or type(error).__module__.split(".")[0] in ("pyspark", "py4j")
 
 
 def explained(error: BaseException, name: str, key: str, written: str = "") -> Mistakes:
@@ -224,7 +239,7 @@ def explained(error: BaseException, name: str, key: str, written: str = "") -> M
 
 def _text(error: BaseException) -> str:
     """All that Spark and Java report, for the patterns only."""
-    parts = [str(error)]
+    parts = [type(error).__name__, str(error)]
     java = getattr(error, "java_exception", None)
     depth = 0
     while java is not None and depth < 20:

@@ -22,7 +22,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from discreet.engine.daemon import MODULES, loaded_here
-from discreet.engine.failures import explained, failures, is_of_spark
+from discreet.engine.failures import explained, failures, finally_calling, is_of_spark
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.programme.engine import WAIT, EngineRule
 
@@ -122,21 +122,22 @@ def open_session(rule: EngineRule) -> Iterator[SparkSession]:
     finally:
         # what a session was built with must not reach the next one of this process
         builder._options.clear()  # noqa: SLF001
-    try:
+    with finally_calling(spark.stop):
         yield checked_session(spark, rule.wait)
-    finally:
-        spark.stop()
 
 
 def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
     written: list[str] = []
     try:
         with _java_output(written), _python_of(master):
-            return builder.getOrCreate()
+            spark = builder.getOrCreate()
     except Exception as error:
         if not is_of_spark(error):
             raise
         raise explained(error, f"Spark at {master}", "engine.master", "".join(written)) from None
+    # where Java ends during a run this thread of pyspark would write a traceback; the run itself reports it
+    spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001
+    return spark
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from discreet.engine import tasks
-from discreet.engine.failures import failures
+from discreet.engine.failures import failures, finally_calling
 from discreet.engine.hadoop import copied_release, is_address, published_at
 from discreet.engine.places import StoredPlaces, store_places
 from discreet.engine.rows import ANSWER, SCHEMA, Answer, Kind, Row, read_answer, unpacked
@@ -87,7 +87,11 @@ class SparkEngine:
         rule = EngineRule(
             EngineKind.SPARK, {"spark.master": str(self.spark.sparkContext.master)}, folder=self.folder
         )
-        with required_settings(self.spark), readable(programme, self.spark, rule) as found:
+        with (
+            failures("Spark", "engine"),
+            required_settings(self.spark),
+            readable(programme, self.spark, rule) as found,
+        ):
             yield found
 
     @contextmanager
@@ -242,7 +246,7 @@ class SparkEngine:
         counted = _mapped(self._numbers(number), tasks.counts(shared), SCHEMA)
         merged = _mapped(counted.repartitionById(targets, "target"), tasks.adds_up(shared), SCHEMA)
         merged = merged.persist(_on_disk())
-        stack.callback(merged.unpersist)
+        stack.enter_context(finally_calling(merged.unpersist))
         with failures(", ".join(dict.fromkeys(one.records.name for one in wanted)), "population"):
             told = merged.where(merged.kind != int(Kind.CELLS)).toArrow()
         return _Counted(tuple(cubes), merged, tuple(unpacked(told.to_batches())), finishing)
@@ -302,16 +306,14 @@ class SparkEngine:
     def _sharing(self, value: object) -> Iterator[tasks.Shared]:
         """Share something with tasks as a broadcast, which is removed from all machines at the end."""
         shared = self.spark.sparkContext.broadcast(value)
-        try:
+        with finally_calling(shared.destroy):
             yield shared
-        finally:
-            shared.destroy()
 
 
 @contextmanager
 def opened_engine(rule: EngineRule) -> Iterator[SparkEngine]:
     """The Spark engine that a programme or a command declares, as long as the block lasts."""
-    with open_session(rule) as spark:
+    with open_session(rule) as spark, failures("Spark", "engine"):
         yield SparkEngine(spark, rule.folder, checked=True)
 
 
