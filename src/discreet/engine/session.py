@@ -136,7 +136,8 @@ def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
             raise
         raise explained(error, f"Spark at {master}", "engine.master", "".join(written)) from None
     # where Java ends during a run this thread of pyspark would write a traceback; the run itself reports it
-    spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001
+    server: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001
+    server.handle_error = lambda *_: None
     return spark
 
 
