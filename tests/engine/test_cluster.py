@@ -126,8 +126,8 @@ class Office:
 def test_executors_killed_in_every_stage_change_no_byte_and_nothing_leaks(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Pairing for swaps, counting, adding up and finishing."""
-    office = Office(tmp_path / "office", cluster, rule=SWAP)
+    """Pairing for swaps, counting, adding up and finishing; what waits on disks is encrypted."""
+    office = Office(tmp_path / "office", cluster, "spark.io.encryption.enabled = true\n", rule=SWAP)
     wanted = office.run(office.twin, tmp_path / "embedded")
     out = tmp_path / "release"
     running = office.start(out)

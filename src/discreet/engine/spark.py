@@ -305,7 +305,7 @@ class SparkEngine:
     @contextmanager
     def _sharing(self, value: object) -> Iterator[tasks.Shared]:
         """Share something with tasks as a broadcast, which is removed from all machines at the end."""
-        shared = self.spark.sparkContext.broadcast(value)
+        shared = self.spark.sparkContext.broadcast(tasks.Packed(value))
         with finally_calling(shared.destroy):
             yield shared
 

@@ -7,6 +7,7 @@ files that it reads, never through its code.
 from __future__ import annotations
 
 import gc
+import pickle
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -72,6 +73,19 @@ class Shared(Protocol):
     @property
     def value(self) -> Any:
         """What the driver has shared."""
+
+
+class Packed:
+    """A value for a broadcast, pickled before: pyspark cannot encrypt arrays that are pickled beside it.
+
+    A task reads the value itself.
+    """
+
+    def __init__(self, value: object) -> None:
+        self._content = pickle.dumps(value)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], object], tuple[bytes]]:
+        return pickle.loads, (self._content,)
 
 
 @dataclass(frozen=True, eq=False)
