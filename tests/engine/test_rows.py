@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,7 +152,7 @@ def test_small_cubes_share_a_task_and_large_ones_do_not(
 def test_what_is_shared_with_tasks_can_be_encrypted(tmp_path: Path) -> None:
     """``spark.io.encryption.enabled`` writes a broadcast through a stream that refuses buffers."""
     arrays = [np.arange(100_000), np.arange(3, dtype=np.uint64)]
-    stream = ChunkedStream((tmp_path / "broadcast").open("wb"), 1000)  # type: ignore[no-untyped-call]
+    stream: Any = ChunkedStream((tmp_path / "broadcast").open("wb"), 1000)  # type: ignore[no-untyped-call]
     pickle.dump(Packed(arrays), stream, pickle_protocol)
     stream.close()
     content, chunks = (tmp_path / "broadcast").read_bytes(), b""
