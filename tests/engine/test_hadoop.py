@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from discreet.engine import hadoop as hadoop_module
-from discreet.engine.computing import Computing
+from discreet.engine.computing import Computing, local_place
 from discreet.engine.failures import explained
 from discreet.engine.hadoop import UNFINISHED, Hadoop, is_address, published_at
 from discreet.engine.spark import SparkEngine
@@ -64,6 +64,13 @@ def test_addresses_are_told_from_paths() -> None:
     assert is_address("s3a://bucket/2031")
     assert not is_address("/srv/releases/2031")
     assert not is_address("releases/hdfs")
+    assert local_place("releases/2031") == Path("releases/2031")
+
+
+@pytest.mark.parametrize("out", ["file:///srv/2031", "file:/srv/2031", "ftp://host/2031"])
+def test_an_address_of_another_kind_is_no_folder(out: str) -> None:
+    with pytest.raises(Mistakes, match=r"--out: neither a path nor an address .*; give a path without file:"):
+        local_place(out)
 
 
 def test_a_release_is_published_and_replaced(spark: Any, place: tuple[str, Path], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from discreet.errors import mistake
 from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme
-from discreet.programme.sources import hadoop_scheme
+from discreet.programme.sources import HADOOP, hadoop_scheme
 
 if TYPE_CHECKING:
     from discreet.engine.spark import SparkEngine
@@ -30,7 +31,7 @@ class Computing:
             return self.engine.release_folder(out)
         if hadoop_scheme(out):
             raise mistake(out, "--out", "only Spark can write there", "add --engine spark, or give a folder")
-        return nullcontext(Path(out))
+        return nullcontext(local_place(out))
 
     def published_release(self, release: str) -> AbstractContextManager[Path]:
         """The folder of a release that is read, or of its copy on this machine."""
@@ -57,6 +58,14 @@ def computing(
 
         with opened_engine(rule) as engine, engine.readable(programme) as found:
             yield Computing(found, engine)
+
+
+def local_place(out: str) -> Path:
+    """A path of this machine; any other address would become folders of its name."""
+    if re.match(r"[a-z][a-z0-9+.-]+:/", out):
+        remedy = f"give a path without file:, or an address of {', '.join(HADOOP[:5])} and the like"
+        raise mistake(out, "--out", "neither a path nor an address that Spark writes to", remedy)
+    return Path(out)
 
 
 def require_here(release: str) -> None:

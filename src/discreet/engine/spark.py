@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from discreet.engine import tasks
+from discreet.engine.computing import local_place
 from discreet.engine.failures import failures, finally_calling
 from discreet.engine.hadoop import copied_release, is_address, published_at
 from discreet.engine.places import StoredPlaces, store_places
@@ -98,7 +99,7 @@ class SparkEngine:
     def release_folder(self, out: str) -> Iterator[Path]:
         """Where a release is made that is then at ``out``: a path of this machine, or of a file system of Hadoop."""
         if not is_address(out):
-            yield Path(out)
+            yield local_place(out)
             return
         with published_at(self.spark, out, self.folder) as folder:
             yield folder
