@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from discreet.engine import hadoop as hadoop_module
-from discreet.engine.computing import Computing, local_place
+from discreet.engine.computing import Computing
 from discreet.engine.failures import explained
-from discreet.engine.hadoop import UNFINISHED, Hadoop, is_address, published_at
+from discreet.engine.hadoop import UNFINISHED, Hadoop, is_address, local_place, published_at
 from discreet.engine.spark import SparkEngine
 from discreet.engine.verifying import verified
 from discreet.errors import Mistakes

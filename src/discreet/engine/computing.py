@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet.engine.hadoop import local_place
 from discreet.errors import mistake
 from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme
-from discreet.programme.sources import HADOOP, hadoop_scheme
+from discreet.programme.sources import hadoop_scheme
 
 if TYPE_CHECKING:
     from discreet.engine.spark import SparkEngine
@@ -58,14 +58,6 @@ def computing(
 
         with opened_engine(rule) as engine, engine.readable(programme) as found:
             yield Computing(found, engine)
-
-
-def local_place(out: str) -> Path:
-    """A path of this machine; any other address would become folders of its name."""
-    if re.match(r"[a-z][a-z0-9+.-]+:/", out):
-        remedy = f"give a path without file:, or an address of {', '.join(HADOOP[:5])} and the like"
-        raise mistake(out, "--out", "neither a path nor an address that Spark writes to", remedy)
-    return Path(out)
 
 
 def require_here(release: str) -> None:

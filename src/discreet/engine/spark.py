@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from discreet.engine import tasks
-from discreet.engine.computing import local_place
 from discreet.engine.failures import failures, finally_calling
-from discreet.engine.hadoop import copied_release, is_address, published_at
+from discreet.engine.hadoop import copied_release, is_address, local_place, published_at
 from discreet.engine.places import StoredPlaces, store_places
 from discreet.engine.rows import ANSWER, SCHEMA, Answer, Kind, Row, read_answer, unpacked
 from discreet.engine.session import checked_session, open_session, require_classic, required_settings
