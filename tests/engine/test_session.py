@@ -17,7 +17,7 @@ import pytest
 
 import discreet
 from discreet.engine import session as opened
-from discreet.engine.failures import explained, failures
+from discreet.engine.failures import explained, failures, finally_calling
 from discreet.engine.session import Installed, checked_session, open_session, require_master, require_spark
 from discreet.errors import Mistakes
 from discreet.programme.engine import EngineRule
@@ -299,6 +299,25 @@ def test_an_error_of_a_task_is_not_quoted(spark: Any) -> None:
 )
 def test_too_little_memory_names_the_setting(text: str, setting: str) -> None:
     assert setting in str(explained(RuntimeError(text), "Spark", "executors"))
+
+
+def test_a_session_that_ends_during_a_run_is_one_line_whatever_else_then_fails() -> None:
+    def gone() -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    with (
+        pytest.raises(
+            Mistakes, match=r"^Spark: engine: the Spark session ended during the run; run it again"
+        ),
+        finally_calling(gone),
+    ):
+        pass
+    with pytest.raises(KeyError), finally_calling(gone):
+        raise KeyError("what happened first")
+    called: list[int] = []
+    with finally_calling(lambda: called.append(1)):
+        pass
+    assert called == [1]
 
 
 def test_java_and_workers_on_this_machine_are_set_up_for_short_runs_unless_the_office_has_its_own(
