@@ -139,7 +139,7 @@ NOISES = {  # every kind; whether it is added to weighted sums, too
     "gaussian": (declared_noise('kind = "discrete-gaussian"\nrho = 4\ndelta = 1e-9', weighted=True), True),
     "laplace": (declared_noise('kind = "laplace"\nepsilon = 60\nbound = 30\ndelta = 0.01'), False),
     "normal": (declared_noise('kind = "normal"\nepsilon = 90\nbound = 30\ndelta = 0.01'), False),
-    "hellinger": (declared_noise('kind = "hellinger"\nepsilon = 90'), False),
+    "hellinger": (declared_noise('kind = "hellinger"\nepsilon = 600'), False),
     "exponential": (
         declared_noise('kind = "exponential"\nepsilon = 90\ndelta = 0.01\nutility = "u.csv"'),
         False,
