@@ -122,11 +122,11 @@ def page(figures: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield f"- to begin: {by.start:.0f} CPU s"
     yield (
-        f"- for each record, read, judged and counted in all tables: {by.record * 1e6:.3g} microseconds; "
+        f"- for each record, read, judged, counted in all tables and merged: {by.record * 1e6:.3g} microseconds; "
         f"{by.records_of_person:.2f} records for each person (persons, households, families, dwellings)"
     )
     yield (
-        f"- for each published cell, merged, perturbed and written: {by.cell * 1e6:.3g} microseconds; "
+        f"- for each published cell, rolled up, perturbed and written: {by.cell * 1e6:.3g} microseconds; "
         f"cells grow with persons to the power {by.growth:.2f}"
     )
     yield (

@@ -44,11 +44,11 @@ _CORES = "local[2]"
 
 def sections(data: Path, persons: int, repeats: int) -> Iterator[Section]:
     first = _compared(str(census(data, persons)), persons)
-    _write_figures([first])
+    _write_figures(first)
     yield first.section()
     yield _partitions(data, persons)
     second = _compared(str(census(data, LARGER * persons)), LARGER * persons)
-    _write_figures([first, second])
+    _write_figures(second)
     yield second.section()
 
 
@@ -138,9 +138,13 @@ def write_small_groups(watch: Stopwatch, source: str, folder: str) -> None:
                 writer.write_batch(batch, ROWS)
 
 
-def _write_figures(found: list[Figures]) -> None:
-    FIGURES.parent.mkdir(parents=True, exist_ok=True)
-    FIGURES.write_text(json.dumps([one.json() for one in found], indent=1) + "\n", encoding="utf-8")
+def _write_figures(found: Figures) -> None:
+    """Add the figures of one size to those of the others, or replace them."""
+    others = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else []
+    by_size = {one["persons"]: one for one in (*others, found.json())}
+    FIGURES.write_text(
+        json.dumps([by_size[size] for size in sorted(by_size)], indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def _digest(release: Path) -> str:

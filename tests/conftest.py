@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.java import NO_SPARK
 from tests.io.postgresql_server import NO_SERVER, Server, binaries, running
 from tests.randomness import DEFAULT, repeat
 
@@ -19,6 +20,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     return f"seed of random bytes: {config.getoption('--seed')}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show loudly why Spark was not tested; the process that prints the summary loads no other conftest."""
+    skipped = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", ())]
+    for reason in sorted({text for text in skipped if NO_SPARK in text}):
+        terminalreporter.section("Spark", sep="!", red=True, bold=True)
+        terminalreporter.line(reason.removeprefix("Skipped: "))
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
-"""One Spark session for all tests of this package, where Java is found; a loud reason where it is not."""
+"""One Spark session for all tests of this package, where Java is found."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,19 +8,7 @@ import pytest
 from discreet.engine.session import _SHORT_JAVA, open_session
 from discreet.programme.engine import EngineRule
 from discreet.programme.engine_kind import EngineKind
-
-NO_JAVA = "NO JAVA: Spark is not tested here; install a Java runtime, version 17 or newer (.ci/system-packages does)"
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        terminalreporter.section("Spark", sep="!", red=True, bold=True)
-        terminalreporter.line(NO_JAVA)
-
-
-def require_java() -> None:
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        pytest.skip(NO_JAVA)
+from tests.engine.java import require_java
 
 
 @pytest.fixture(scope="session")

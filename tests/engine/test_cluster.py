@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pytest
 
@@ -17,9 +18,10 @@ from discreet.engine.spark import CSV_BYTES
 from discreet.io.secret import make_secret
 from discreet.maths.cells.keys import derive
 from discreet.release.verify import verify
-from tests.engine.conftest import require_java
+from tests.engine.java import require_java
 from tests.engine.small_town import divide, make_town, persons, write_text
 from tests.engine.standalone_cluster import Cluster, running_cluster
+from tests.engine.test_conformance import SWAP
 from tests.pipeline.conftest import contents
 from tests.waiting import PATIENCE, until
 
@@ -37,6 +39,7 @@ spark.eventLog.compress = false
 spark.eventLog.rolling.enabled = false
 spark.eventLog.dir = "{events}"
 """
+ENDED = "the Spark session ended during the run; run it again; the log of the driver has the reason"
 JOB = "SparkListenerJobStart"
 STAGE = re.compile(r'"SparkListenerStageSubmitted","Stage Info":{"Stage ID":(\d+)')
 
@@ -52,11 +55,17 @@ class Office:
     """A programme for a cluster and its embedded twin, a secret, and runs of the command."""
 
     def __init__(
-        self, folder: Path, cluster: Cluster, more: str = "", table: pa.Table | None = None, parts: int = 7
+        self,
+        folder: Path,
+        cluster: Cluster,
+        more: str = "",
+        table: pa.Table | None = None,
+        parts: int = 7,
+        rule: str = "",
     ) -> None:
         self.folder, self.events = folder, folder / "events"
         self.events.mkdir(parents=True)
-        self.twin = make_town(folder)
+        self.twin = make_town(folder, more=rule)
         engine = ENGINE.format(master=cluster.master, events=self.events.as_uri())
         self.programme = folder / "cluster.toml"
         name = '[release]\nname = "town"\n'
@@ -100,6 +109,7 @@ class Office:
             given, capture_output=True, text=True, timeout=PATIENCE, check=False, env=self.environment()
         )
         assert ran.returncode == 0, ran.stderr
+        assert [line for line in ran.stderr.splitlines() if not line.startswith("Note: ")] == []
         return contents(out)
 
     def stages(self) -> set[str]:
@@ -116,7 +126,8 @@ class Office:
 def test_executors_killed_in_every_stage_change_no_byte_and_nothing_leaks(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    office = Office(tmp_path / "office", cluster)
+    """Pairing for swaps, counting, adding up and finishing; what waits on disks is encrypted."""
+    office = Office(tmp_path / "office", cluster, "spark.io.encryption.enabled = true\n", rule=SWAP)
     wanted = office.run(office.twin, tmp_path / "embedded")
     out = tmp_path / "release"
     running = office.start(out)
@@ -151,9 +162,11 @@ def _require_no_leak(office: Office, cluster: Cluster) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("whole", [True, False])
 def test_a_killed_driver_leaves_the_old_release_and_the_next_run_makes_the_new_one(
-    cluster: Cluster, tmp_path: Path
+    cluster: Cluster, tmp_path: Path, whole: bool
 ) -> None:
+    """The driver's Python is killed, or only its Java, so that Python can report it."""
     office = Office(tmp_path / "office", cluster)
     other = tmp_path / "other.key"
     make_secret(other)
@@ -162,9 +175,14 @@ def test_a_killed_driver_leaves_the_old_release_and_the_next_run_makes_the_new_o
     old = office.run(office.twin, out, other)
     running = office.start(out)
     until(lambda: office.jobs() >= 3 or running.poll() is not None)
-    os.kill(running.pid, signal.SIGKILL)
-    running.communicate()
-    assert running.returncode == -signal.SIGKILL
+    (java,) = [child for child in psutil.Process(running.pid).children() if child.name() == "java"]
+    os.kill(running.pid if whole else java.pid, signal.SIGKILL)
+    _, shown = running.communicate(timeout=PATIENCE)
+    if whole:
+        assert running.returncode == -signal.SIGKILL
+    else:
+        assert running.returncode == 2
+        assert [line.rpartition(": ")[2] for line in shown.splitlines()] == [ENDED]
     assert contents(out) == old
     until(lambda: not cluster.executors())  # Spark's Java ends with its driver
     assert office.run(office.programme, out) == wanted

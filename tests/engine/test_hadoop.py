@@ -13,7 +13,7 @@ import pytest
 from discreet.engine import hadoop as hadoop_module
 from discreet.engine.computing import Computing
 from discreet.engine.failures import explained
-from discreet.engine.hadoop import UNFINISHED, Hadoop, is_address, published_at
+from discreet.engine.hadoop import UNFINISHED, Hadoop, is_address, local_place, published_at
 from discreet.engine.spark import SparkEngine
 from discreet.engine.verifying import verified
 from discreet.errors import Mistakes
@@ -22,7 +22,7 @@ from discreet.programme.programme import load_programme
 from discreet.release.manifest import MANIFEST
 from discreet.release.verify import verify
 from tests.cli.called import discreet
-from tests.engine.conftest import require_java
+from tests.engine.java import require_java
 from tests.engine.small_town import divide, make_town, persons
 from tests.release.small import publish
 from tests.waiting import PATIENCE
@@ -64,6 +64,13 @@ def test_addresses_are_told_from_paths() -> None:
     assert is_address("s3a://bucket/2031")
     assert not is_address("/srv/releases/2031")
     assert not is_address("releases/hdfs")
+    assert local_place("releases/2031") == Path("releases/2031")
+
+
+@pytest.mark.parametrize("out", ["file:///srv/2031", "file:/srv/2031", "ftp://host/2031"])
+def test_an_address_of_another_kind_is_no_folder(out: str) -> None:
+    with pytest.raises(Mistakes, match=r"--out: neither a path nor an address .*; give a path without file:"):
+        local_place(out)
 
 
 def test_a_release_is_published_and_replaced(spark: Any, place: tuple[str, Path], tmp_path: Path) -> None:
@@ -123,6 +130,40 @@ def test_a_killed_upload_is_no_release_and_the_next_run_starts_from_there(
         assert sorted(path.name for path in behind.parent.iterdir()) == ["2031"]
     else:
         pytest.fail("the run has more steps than this test")
+
+
+@pytest.mark.parametrize(("step", "left"), [("remove", "1"), ("upload", None), ("last", "2")])
+def test_a_release_that_is_whole_survives_a_killed_upload_and_a_next_run_that_fails(
+    spark: Any,
+    place: tuple[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    left: str | None,
+) -> None:
+    """Beside the marker of an object store a manifest is that of the old release, or of the new one, both whole."""
+    address, behind = place
+    release(spark, address, tmp_path, a="1")
+    done = getattr(Hadoop, "remove" if step == "last" else step)
+
+    def once(self: Hadoop, *given: Any) -> None:
+        if step != "last" or given[0].endswith((UNFINISHED, ".old")):
+            raise Killed
+        done(self, *given)
+
+    with published_at(spark, address, tmp_path) as local, monkeypatch.context() as patch:
+        write(local, a="2")
+        patch.setattr(Hadoop, done.__name__, once)
+        with pytest.raises(Killed):
+            hadoop_module._publish(Hadoop(spark), local, address)
+        patch.undo()
+        shutil.rmtree(local)
+        with pytest.raises(Killed), published_at(spark, address, tmp_path / "other"):
+            raise Killed
+        renamed = not address.startswith("s3a")
+        found = {MANIFEST: "{}", "a": left or "1"} if left or renamed else {}
+        assert contents(behind) == found
+        write(local, a="2")
 
 
 def test_a_release_is_verified_at_its_address_and_in_a_task(

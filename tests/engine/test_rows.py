@@ -1,11 +1,14 @@
 """What leaves a task: cells of parts of the records add up, and files are divided among tasks in their order."""
 
+import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.serializers import ChunkedStream, pickle_protocol
 
 from discreet.engine import rows
 from discreet.engine.rows import (
@@ -19,6 +22,7 @@ from discreet.engine.rows import (
     unpacked,
 )
 from discreet.engine.spark import TASK_BYTES, divided, finishing_tasks
+from discreet.engine.tasks import Packed
 from discreet.errors import DatabaseUnavailable, Mistakes, Problem
 from discreet.io.files import FilePart
 from discreet.programme.cube import Cube
@@ -143,3 +147,16 @@ def test_small_cubes_share_a_task_and_large_ones_do_not(
     monkeypatch.setattr("discreet.engine.spark.TOGETHER", 1)
     assert finishing_tasks(few * 4, 4) == list(range(12))
     assert finishing_tasks([], 4) == []
+
+
+def test_what_is_shared_with_tasks_can_be_encrypted(tmp_path: Path) -> None:
+    """``spark.io.encryption.enabled`` writes a broadcast through a stream that refuses buffers."""
+    arrays = [np.arange(100_000), np.arange(3, dtype=np.uint64)]
+    stream: Any = ChunkedStream((tmp_path / "broadcast").open("wb"), 1000)  # type: ignore[no-untyped-call]
+    pickle.dump(Packed(arrays), stream, pickle_protocol)
+    stream.close()
+    content, chunks = (tmp_path / "broadcast").read_bytes(), b""
+    while (size := int.from_bytes(content[:4], "big", signed=True)) > 0:
+        chunks, content = chunks + content[4 : 4 + size], content[4 + size :]
+    found = pickle.loads(chunks)
+    assert [one.tolist() for one in found] == [one.tolist() for one in arrays]

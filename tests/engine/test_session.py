@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,11 +17,13 @@ import pytest
 
 import discreet
 from discreet.engine import session as opened
-from discreet.engine.failures import explained, failures
+from discreet.engine.failures import explained, failures, finally_calling
 from discreet.engine.session import Installed, checked_session, open_session, require_master, require_spark
 from discreet.errors import Mistakes
 from discreet.programme.engine import EngineRule
 from discreet.programme.engine_kind import EngineKind
+from tests.engine.java import require_java
+from tests.waiting import PATIENCE
 
 
 def fake_java(folder: Path, version: str) -> Path:
@@ -55,6 +58,24 @@ def test_an_old_java_is_reported(
         require_spark()
 
 
+def test_tests_without_a_usable_java_report_loudly_that_spark_is_not_tested(tmp_path: Path) -> None:
+    """As ``make test`` runs them: the process that prints the summary does not load the conftest of a folder."""
+    tests = Path(__file__).parents[1]
+    given = ["-q", "-n", "1", "-p", "no:cacheprovider", "-k", "test_a_session_is_open_and_checked"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", *given, "--ignore-glob", f"{tests}/[!e]*", "tests"],
+        env={**os.environ, "JAVA_HOME": str(fake_java(tmp_path / "jdk", "11.0.22"))},
+        cwd=tests.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert "!!!! Spark !!!!" in ran.stdout
+    assert re.search(r"^SPARK IS NOT TESTED HERE: .*is Java 11, and 17 or newer", ran.stdout, re.MULTILINE)
+    assert "1 skipped" in ran.stdout
+
+
 @pytest.mark.parametrize("version", ["17.0.15", "21", "25-ea"])
 def test_a_new_java_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "jdk", version)))
@@ -80,8 +101,66 @@ def test_a_master_that_does_not_answer_is_reported_at_once() -> None:
         Mistakes, match=r"engine\.master: spark://127\.0\.0\.1:1 does not answer; start the cluster"
     ):
         require_master("spark://127.0.0.1:1")
-    require_master("local[2]")
+    for master in ("local", "local[2]", "local[*]", "local[2,3]", "k8s://https://host:6443"):
+        require_master(master)
+
+
+@pytest.mark.parametrize("master", ["foo", "local[0]", "local[x]", "mesos://host", "http://host:7077", ""])
+def test_what_is_no_cluster_is_refused_before_java_is_started(master: str) -> None:
+    with pytest.raises(
+        Mistakes, match=r'engine\.master: .* is not a cluster; write "local\[4\]", "spark://host'
+    ):
+        require_master(master)
+
+
+def test_yarn_needs_the_settings_of_its_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    monkeypatch.delenv("YARN_CONF_DIR", raising=False)
+    with pytest.raises(Mistakes, match="yarn, and neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set; set one"):
+        require_master("yarn")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     require_master("yarn")
+
+
+START = """
+import os, sys
+from discreet.engine.session import open_session
+from discreet.errors import Mistakes
+from discreet.programme.engine import EngineRule
+from discreet.programme.engine_kind import EngineKind
+
+settings = {"spark.master": "local[1]", "spark.driver.host": "127.0.0.1", **dict([sys.argv[1].split("=")])}
+try:
+    with open_session(EngineRule(EngineKind.SPARK, settings, 300)) as spark:
+        spark._jvm.System.err.println("from Java, later")
+except Mistakes as wrong:
+    print(wrong)
+os.write(2, b"from Python\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "message", "shown"),
+    [
+        (
+            "spark.executor.cores=x",
+            r"before Spark could start: Executor cores must be a positive number; correct",
+            ["from Python"],
+        ),
+        pytest.param("spark.app.name=town", "", ["from Java, later", "from Python"], marks=pytest.mark.long),
+    ],
+)
+def test_java_writes_nothing_to_the_terminal_while_it_starts(
+    setting: str, message: str, shown: list[str]
+) -> None:
+    """Neither its notices nor its stack traces; what it writes later is shown."""
+    require_java()
+    ran = subprocess.run(
+        [sys.executable, "-c", START, setting], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert re.search(message, ran.stdout)
+    assert ran.stdout.count("\n") == (1 if message else 0)
+    assert ran.stderr.splitlines() == shown
 
 
 def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,6 +226,11 @@ def test_differences_of_executors_are_reported() -> None:
 def test_a_session_is_open_and_checked(spark: Any) -> None:
     assert checked_session(spark) is spark
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with opened.required_settings(spark):
+        assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"  # as the caller has set it
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert spark.conf.get("spark.ui.enabled") == "false"
     assert opened._asked(spark, 300) == [opened._here()]
     with (
@@ -173,7 +257,7 @@ def test_a_cluster_without_free_executors_is_not_waited_for_forever(spark: Any) 
     ("query", "message"),
     [
         ("SELECT * FROM nowhere.persons", "no table `nowhere`.`persons` in the catalog"),
-        ("SELEC 1", "a query that is not Spark SQL, near SELEC"),
+        ("SELEC 1", "not Spark SQL, near SELEC"),
         ("SELECT age FROM range(3)", "no column age"),
         ("SELECT * FROM parquet.`/no/such/folder`", "no such path file:/no/such/folder"),
         ("SELECT raise_error('hunter2')", r"Spark failed \(USER_RAISED_EXCEPTION\)"),
@@ -208,12 +292,32 @@ def test_an_error_of_a_task_is_not_quoted(spark: Any) -> None:
         ("ExecutorLostFailure: Command exited with code 52", "engine.memory.executor"),
         ("Container killed by YARN for exceeding physical memory limits. 5.5 GB of 5.5 GB", "memoryOverhead"),
         ("Python worker exited unexpectedly (crashed)", "spark.executor.memoryOverhead"),
+        ("[INVALID_DRIVER_MEMORY] System memory 64487424 must be at least", "engine.memory.driver"),
         ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate", "memoryOverhead"),
         ("ImportError: _multiarray_umath.so: failed to map segment from shared object", "memoryOverhead"),
     ],
 )
 def test_too_little_memory_names_the_setting(text: str, setting: str) -> None:
     assert setting in str(explained(RuntimeError(text), "Spark", "executors"))
+
+
+def test_a_session_that_ends_during_a_run_is_one_line_whatever_else_then_fails() -> None:
+    def gone() -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    with (
+        pytest.raises(
+            Mistakes, match=r"^Spark: engine: the Spark session ended during the run; run it again"
+        ),
+        finally_calling(gone),
+    ):
+        pass
+    with pytest.raises(KeyError), finally_calling(gone):
+        raise KeyError("what happened first")
+    called: list[int] = []
+    with finally_calling(lambda: called.append(1)):
+        pass
+    assert called == [1]
 
 
 def test_java_and_workers_on_this_machine_are_set_up_for_short_runs_unless_the_office_has_its_own(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import discreet
-from tests.engine.conftest import require_java
+from tests.engine.java import require_java
 from tests.engine.standalone_cluster import Cluster, running_cluster
 from tests.engine.test_cluster import Office
 from tests.waiting import PATIENCE

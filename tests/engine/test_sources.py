@@ -176,7 +176,7 @@ def test_an_embedded_database_is_read_by_one_task(spark: Any, tmp_path: Path) ->
         ('{ table = "db.nobody" }', r"table db\.nobody: population\.persons: no table `db`\.`nobody`"),
         (
             "{ query = \"SELECT * FROM 'a.parquet'\" }",
-            r"query: population\.persons: a query that is not Spark SQL",
+            r"query: population\.persons: not Spark SQL",
         ),
         ('"viewfs://census/data/none"', r"viewfs://census/data/none: population\.persons: no file there"),
         ('"viewfs://nowhere/data/none"', r"viewfs://nowhere/data/none: population\.persons: "),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet.engine.hadoop import local_place
 from discreet.errors import mistake
 from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme
@@ -30,7 +31,7 @@ class Computing:
             return self.engine.release_folder(out)
         if hadoop_scheme(out):
             raise mistake(out, "--out", "only Spark can write there", "add --engine spark, or give a folder")
-        return nullcontext(Path(out))
+        return nullcontext(local_place(out))
 
     def published_release(self, release: str) -> AbstractContextManager[Path]:
         """The folder of a release that is read, or of its copy on this machine."""

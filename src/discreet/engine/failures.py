@@ -7,8 +7,8 @@ are names of files, columns and tables, and the condition by which Spark's docum
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from discreet.errors import Mistakes, mistake
@@ -31,6 +31,13 @@ _NAME = r"`([^`\n]{1,200})`"
 _FILE = r"((?:[a-z][a-z0-9+.-]*:)?/[^\s\n]{1,300}?)"
 _MEMORY = "raise engine.memory.executor or spark.executor.memoryOverhead, or lower spark.executor.cores"
 _KNOWN = (
+    _known(
+        r"cancelled because SparkContext was shut down|SparkContext has been shutdown|stopped SparkContext|"
+        r"\A(?:Py4JNetworkError|Connection\w*Error)|while sending or receiving|"
+        r"(?:Answer|answer) from Java side is empty",
+        "the Spark session ended during the run",
+        "run it again; the log of the driver has the reason",
+    ),
     _known(
         r"PARQUET_COLUMN_DATA_TYPE_MISMATCH.*?reading file " + _FILE + r"\. .*?Column: \[([^\]\n]+)\]",
         "{0}: column {1} has another type than in the other files",
@@ -59,6 +66,11 @@ _KNOWN = (
         r"Python worker exited unexpectedly",
         "a Python worker of an executor was ended, most often for lack of memory",
         "raise spark.executor.memoryOverhead, or lower spark.executor.cores; the executor's log has the reason",
+    ),
+    _known(
+        r"TaskFailed: (\w{1,80} in [\w.]{1,80}:\d{1,6})",
+        "a task failed ({0})",
+        "report it as a mistake of Discreet",
     ),
     _known(
         r"PYTHON_VERSION_MISMATCH",
@@ -119,17 +131,33 @@ _KNOWN = (
     _known(r"Connection refused|ConnectException", "the server does not answer", "check its address"),
     _known(
         r"PARSE_SYNTAX_ERROR[^\n]*near '+([^'\n]{1,40})'",
-        "a query that is not Spark SQL, near {0}",
-        "write one SELECT in Spark's SQL; files are named as parquet.`/path`",
+        "not Spark SQL, near {0}",
+        "correct the query or the name of the table; files are named as parquet.`/path`",
     ),
     _known(r"UNRESOLVED_COLUMN[^\n]*?with name " + _NAME, "no column {0}", "correct the name"),
     _known(
         r"DELTA_TABLE_NOT_FOUND|is not a Delta table", "not a Delta table", "correct the path, or the format"
     ),
     _known(
+        r"INVALID_(DRIVER|EXECUTOR)_MEMORY|System memory \d+ must be at least",
+        "too little memory for Java",
+        "raise engine.memory.driver or engine.memory.executor",
+    ),
+    _known(
+        r"unresolved dependency: ([\w.-]{1,100}#[\w.-]{1,100};[\w.-]{1,50})",
+        "the package {0} is not found",
+        "correct engine.packages, or copy its files to this machine and name them in spark.jars",
+    ),
+    _known(
+        r"JAVA_GATEWAY_EXITED.*\n(?:Exception in thread \"main\" [\w.$]+:|Error:|"
+        r"Error occurred during initialization of VM\n)\s*([^\n]{1,200})",
+        "Java ended before Spark could start: {0}",
+        "correct the settings of the engine",
+    ),
+    _known(
         r"JAVA_GATEWAY_EXITED",
         "Java ended before Spark could start",
-        "see what it wrote above; engine.memory.driver may be more than the machine has",
+        "engine.memory.driver may be more than the machine has",
     ),
     _known(
         r"All masters are unresponsive|could not connect to (?:the )?master",
@@ -140,11 +168,6 @@ _KNOWN = (
         r"Could not parse Master URL|Invalid master",
         "not an address of a cluster",
         'write "local[4]", "spark://host:7077", "yarn" or "k8s://https://host:6443"',
-    ),
-    _known(
-        r"(?:cancelled because SparkContext was shut down|SparkContext has been shutdown|stopped SparkContext)",
-        "the Spark session ended during the run",
-        "run it again; the log of the driver has the reason",
     ),
     _known(
         r"ExecutorLostFailure",
@@ -169,6 +192,19 @@ def failures(name: str, key: str) -> Iterator[None]:
 
 
 @contextmanager
+def finally_calling(action: Callable[[], object]) -> Iterator[None]:
+    """Call something of Spark at the end of the block; an error of the block has precedence over one of the call."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception), _unlogged():
+            action()
+        raise
+    with failures("Spark", "engine"):
+        action()
+
+
+@contextmanager
 def _unlogged() -> Iterator[None]:
     """Without pyspark's own log of its exceptions, which has stack traces and fragments of queries."""
     from pyspark.logger import PySparkLogger  # noqa: PLC0415
@@ -185,13 +221,13 @@ def _unlogged() -> Iterator[None]:
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Whether an error was raised by Spark, its gateway to Java, or a task."""
-    return type(error).__module__.split(".")[0] in ("pyspark", "py4j")
+    """Whether an error was raised by Spark, its gateway to Java (also where Java has ended), or a task."""
+    return isinstance(error, ConnectionError) or type(error).__module__.split(".")[0] in ("pyspark", "py4j")
 
 
-def explained(error: BaseException, name: str, key: str) -> Mistakes:
-    """The mistake of an error of Spark."""
-    text = _text(error)
+def explained(error: BaseException, name: str, key: str, written: str = "") -> Mistakes:
+    """The mistake of an error of Spark; ``written``: what Java has written to the terminal."""
+    text = f"{_text(error)}\n{written}"
     for known in _KNOWN:
         found = known.pattern.search(text)
         if found:
@@ -203,7 +239,7 @@ def explained(error: BaseException, name: str, key: str) -> Mistakes:
 
 def _text(error: BaseException) -> str:
     """All that Spark and Java report, for the patterns only."""
-    parts = [str(error)]
+    parts = [type(error).__name__, str(error)]
     java = getattr(error, "java_exception", None)
     depth = 0
     while java is not None and depth < 20:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.engine.failures import failures
 from discreet.errors import Mistakes, mistake
 from discreet.io.temporary_folder import TemporaryFolder
-from discreet.programme.sources import hadoop_scheme
+from discreet.programme.sources import HADOOP, hadoop_scheme
 from discreet.release.manifest import MANIFEST
 
 if TYPE_CHECKING:
@@ -145,6 +146,14 @@ def is_address(out: str) -> bool:
     return hadoop_scheme(out) is not None
 
 
+def local_place(out: str) -> Path:
+    """A path of this machine; any other address would become folders of its name."""
+    if re.match(r"[a-z][a-z0-9+.-]+:/", out):
+        remedy = f"give a path without file:, or an address of {', '.join(HADOOP[:5])} and the like"
+        raise mistake(out, "--out", "neither a path nor an address that Spark writes to", remedy)
+    return Path(out)
+
+
 @contextmanager
 def published_at(spark: SparkSession, target: str, folder: Path | None = None) -> Iterator[Path]:
     """A folder of this machine to make a release in; when the block ends well, the release is at the target.
@@ -202,7 +211,11 @@ def _beside(target: str, suffix: str) -> str:
 
 
 def _repair(hadoop: Hadoop, target: str) -> None:
-    """Undo what a killed run has left: move the old release back, and remove what was not finished."""
+    """Undo what a killed run has left: move the old release back, and remove what was not finished.
+
+    Beside the marker of an upload a manifest is that of a whole release: the old one, of which nothing was removed
+    yet, or the new one.
+    """
     old, partial = _beside(target, ".old"), _beside(target, ".partial")
     if hadoop.exists(old):
         if hadoop.exists(target):
@@ -211,7 +224,7 @@ def _repair(hadoop: Hadoop, target: str) -> None:
             hadoop.rename(old, target)
     hadoop.remove(partial)
     if hadoop.exists(f"{target}/{UNFINISHED}"):
-        hadoop.remove(target)
+        hadoop.remove(f"{target}/{UNFINISHED}" if hadoop.exists(f"{target}/{MANIFEST}") else target)
 
 
 def _require_place(hadoop: Hadoop, target: str) -> None:

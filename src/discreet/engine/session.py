@@ -15,14 +15,14 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from discreet.engine.daemon import MODULES, loaded_here
-from discreet.engine.failures import failures
+from discreet.engine.failures import explained, failures, finally_calling, is_of_spark
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.programme.engine import WAIT, EngineRule
 
@@ -37,6 +37,7 @@ DAEMON = "discreet.engine.daemon"
 SHIP = "ship the package of the driver to them: docs/how-to/move-to-spark.md"
 
 _KEY = "engine.kind"
+_STDERR = 2
 _CONNECT = 5  # seconds for the address of a standalone master
 _SAME = ("numpy", "numba", "pyarrow")  # their versions decide the bytes of files and the code of kernels
 _DEFAULTS = {
@@ -44,8 +45,10 @@ _DEFAULTS = {
     "spark.app.name": "discreet",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
 }
+_LOG_LEVEL = {"spark.log.level": "ERROR"}  # where the office has its own configuration of Spark's log
+_MASTER = re.compile(r"local(\[([1-9]\d*|\*)(,\d+)?\])?$|local-cluster\[|spark://|yarn$|k8s://")
+_HADOOP_SETTINGS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 _DAEMON = "spark.python.daemon.module"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _SHORT_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -115,15 +118,56 @@ def open_session(rule: EngineRule) -> Iterator[SparkSession]:
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        with failures(f"Spark at {master}", "engine.master"), _python_of(master):
-            spark = builder.getOrCreate()
+        spark = _started(builder, master)
     finally:
         # what a session was built with must not reach the next one of this process
         builder._options.clear()  # noqa: SLF001
-    try:
+    with finally_calling(spark.stop):
         yield checked_session(spark, rule.wait)
+
+
+def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
+    written: list[str] = []
+    try:
+        with _java_output(written), _python_of(master):
+            spark = builder.getOrCreate()
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        raise explained(error, f"Spark at {master}", "engine.master", "".join(written)) from None
+    # where Java ends during a run this thread of pyspark would write a traceback; the run itself reports it
+    server: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001
+    server.handle_error = lambda *_: None
+    return spark
+
+
+@contextmanager
+def _java_output(written: list[str]) -> Iterator[None]:
+    """Collect the lines that Java writes to the terminal while it starts; later ones are passed on to it."""
+    started = Event()
+    read, write = os.pipe()
+    terminal = os.dup(_STDERR)
+
+    def pass_on() -> None:
+        with os.fdopen(read, errors="replace") as output, os.fdopen(terminal, "w") as shown:
+            for line in output:
+                if started.is_set():
+                    shown.write(line)
+                    shown.flush()
+                else:
+                    written.append(line)
+
+    passing = Thread(target=pass_on, daemon=True)
+    passing.start()
+    os.dup2(write, _STDERR)
+    os.close(write)
+    try:
+        yield
+        started.set()
     finally:
-        spark.stop()
+        os.dup2(terminal, _STDERR)  # Java has its own end of the pipe
+        if not started.is_set():
+            passing.join(1)
 
 
 @contextmanager
@@ -162,7 +206,7 @@ def _office_defaults() -> dict[str, str]:
     pairs = (
         re.split(r"[\s=]+", line.strip(), maxsplit=1) for line in lines if not line.lstrip().startswith("#")
     )
-    known = (*_DEFAULTS, _DAEMON, _JAVA_OPTIONS)
+    known = (*_DEFAULTS, *_LOG_LEVEL, _DAEMON, _JAVA_OPTIONS)
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and pair[0] in known}
 
 
@@ -178,11 +222,22 @@ def _with_java_options(settings: Mapping[str, str]) -> dict[str, str]:
     chosen = [_SHORT_JAVA] if local else []
     if "SPARK_CONF_DIR" not in os.environ and "SPARK_HOME" not in os.environ and own.is_file():
         chosen.append(f"-Dlog4j2.configurationFile={own.as_uri()}")
+    else:
+        found = {**_LOG_LEVEL, **found}
     return {_JAVA_OPTIONS: " ".join(chosen), **found} if chosen else found
 
 
 def require_master(master: str) -> None:
-    """Refuse a standalone master whose address does not answer; Spark itself would try for minutes."""
+    """Refuse what is no cluster before Java is started, and a standalone master that does not answer.
+
+    Spark itself would try for minutes.
+    """
+    if not _MASTER.match(master):
+        remedy = 'write "local[4]", "spark://host:7077", "yarn" or "k8s://https://host:6443"'
+        raise mistake("Spark", "engine.master", f"{master} is not a cluster", remedy)
+    if master == "yarn" and not any(map(os.environ.get, _HADOOP_SETTINGS)):
+        value = f"yarn, and neither {' nor '.join(_HADOOP_SETTINGS)} is set"
+        raise mistake("Spark", "engine.master", value, "set one to the folder of the cluster's settings")
     if not master.startswith("spark://"):
         return
     tried = master.removeprefix("spark://").split(",")
@@ -200,12 +255,27 @@ def require_master(master: str) -> None:
 def checked_session(spark: SparkSession, wait: int = WAIT) -> SparkSession:
     """A session that can be used: not of Spark Connect, alive, with executors that run the same code."""
     require_classic(spark)
-    for name, value in _REQUIRED.items():
-        spark.conf.set(name, value)
     problems = list(_differences(_here(), _asked(spark, wait)))
     if problems:
         raise Mistakes(problems)
     return spark
+
+
+@contextmanager
+def required_settings(spark: SparkSession) -> Iterator[None]:
+    """The settings that decide values, as long as the block lasts; a session of the caller then has its own again."""
+    before = {name: str(spark.conf.get(name)) for name in _REQUIRED}
+    _set_all(spark, _REQUIRED)
+    try:
+        yield
+    finally:
+        with suppress(Exception):  # of a session that has ended
+            _set_all(spark, before)
+
+
+def _set_all(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    for name, value in settings.items():
+        spark.conf.set(name, value)
 
 
 def require_classic(spark: SparkSession) -> None:

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from discreet.engine.failures import failures
 from discreet.engine.hadoop import Hadoop, RemoteFile, local_address, relative
+from discreet.engine.tasks import without_text
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.databases import open_source
 from discreet.io.temporary_folder import TemporaryFolder
@@ -124,7 +125,7 @@ def _copied_database(
         yield pa.RecordBatch.from_arrays([answer], names=["problems"])
 
     with failures(without_user(source.uri), key):
-        (row,) = spark.range(0, 1, 1, 1).mapInArrow(task, "problems string").collect()
+        (row,) = spark.range(0, 1, 1, 1).mapInArrow(without_text(task), "problems string").collect()
     problems = [Problem(*one) for one in json.loads(row.problems)]
     if problems:
         raise Mistakes(problems)

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from discreet.engine import tasks
-from discreet.engine.failures import failures
-from discreet.engine.hadoop import copied_release, is_address, published_at
+from discreet.engine.failures import failures, finally_calling
+from discreet.engine.hadoop import copied_release, is_address, local_place, published_at
 from discreet.engine.places import StoredPlaces, store_places
 from discreet.engine.rows import ANSWER, SCHEMA, Answer, Kind, Row, read_answer, unpacked
-from discreet.engine.session import checked_session, open_session, require_classic
+from discreet.engine.session import checked_session, open_session, require_classic, required_settings
 from discreet.engine.sources import readable
 from discreet.errors import DiscreetError, Mistakes, Problem
 from discreet.io.csv_parts import can_be_divided
@@ -87,14 +87,18 @@ class SparkEngine:
         rule = EngineRule(
             EngineKind.SPARK, {"spark.master": str(self.spark.sparkContext.master)}, folder=self.folder
         )
-        with readable(programme, self.spark, rule) as found:
+        with (
+            failures("Spark", "engine"),
+            required_settings(self.spark),
+            readable(programme, self.spark, rule) as found,
+        ):
             yield found
 
     @contextmanager
     def release_folder(self, out: str) -> Iterator[Path]:
         """Where a release is made that is then at ``out``: a path of this machine, or of a file system of Hadoop."""
         if not is_address(out):
-            yield Path(out)
+            yield local_place(out)
             return
         with published_at(self.spark, out, self.folder) as folder:
             yield folder
@@ -242,7 +246,7 @@ class SparkEngine:
         counted = _mapped(self._numbers(number), tasks.counts(shared), SCHEMA)
         merged = _mapped(counted.repartitionById(targets, "target"), tasks.adds_up(shared), SCHEMA)
         merged = merged.persist(_on_disk())
-        stack.callback(merged.unpersist)
+        stack.enter_context(finally_calling(merged.unpersist))
         with failures(", ".join(dict.fromkeys(one.records.name for one in wanted)), "population"):
             told = merged.where(merged.kind != int(Kind.CELLS)).toArrow()
         return _Counted(tuple(cubes), merged, tuple(unpacked(told.to_batches())), finishing)
@@ -301,17 +305,15 @@ class SparkEngine:
     @contextmanager
     def _sharing(self, value: object) -> Iterator[tasks.Shared]:
         """Share something with tasks as a broadcast, which is removed from all machines at the end."""
-        shared = self.spark.sparkContext.broadcast(value)
-        try:
+        shared = self.spark.sparkContext.broadcast(tasks.Packed(value))
+        with finally_calling(shared.destroy):
             yield shared
-        finally:
-            shared.destroy()
 
 
 @contextmanager
 def opened_engine(rule: EngineRule) -> Iterator[SparkEngine]:
     """The Spark engine that a programme or a command declares, as long as the block lasts."""
-    with open_session(rule) as spark:
+    with open_session(rule) as spark, failures("Spark", "engine"):
         yield SparkEngine(spark, rule.folder, checked=True)
 
 
@@ -352,7 +354,7 @@ def _mapped(frame: DataFrame, task: Callable[[tasks.Batches], tasks.Batches], sc
     """Run a task on each partition."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of pyspark about pandas, which is not used here
-        return frame.mapInArrow(task, schema)
+        return frame.mapInArrow(tasks.without_text(task), schema)
 
 
 def _result(answer: Answer) -> Any:

@@ -7,10 +7,13 @@ files that it reads, never through its code.
 from __future__ import annotations
 
 import gc
+import pickle
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -41,12 +44,48 @@ from discreet.tabulate.counter import CubeCounter, CubeParts
 Batches = Iterator[pa.RecordBatch]
 
 
+class TaskFailed(Exception):
+    """An error of a task that is not a user's mistake: its kind and its place."""
+
+
+def without_text(task: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+    """The same task, whose unexpected errors reach Spark's logs and pages without their texts, which may quote records.
+
+    Texts about memory, files and missing packages are those that users need.
+    """
+
+    def quiet(batches: Batches) -> Batches:
+        try:
+            yield from task(batches)
+        except (MemoryError, OSError, ImportError):
+            raise
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(last.filename).name}:{last.lineno}"
+            raise TaskFailed(f"{type(error).__name__} in {place}") from None
+
+    return quiet
+
+
 class Shared(Protocol):
     """A broadcast of pyspark: its value is read on executors."""
 
     @property
     def value(self) -> Any:
         """What the driver has shared."""
+
+
+class Packed:
+    """A value for a broadcast, pickled before: pyspark cannot encrypt arrays that are pickled beside it.
+
+    A task reads the value itself.
+    """
+
+    def __init__(self, value: object) -> None:
+        self._content = pickle.dumps(value)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], object], tuple[bytes]]:
+        return pickle.loads, (self._content,)
 
 
 @dataclass(frozen=True, eq=False)
