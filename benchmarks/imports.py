@@ -35,7 +35,7 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
     for name, arguments in STARTS.items():
         cost = measured("imports", "started", repeats, arguments=arguments)
         targets = [Target("CPU s", cost.cpu, CPU[name])] if name in CPU else []
-        targets += [Target("wall s", cost.wall, 0.5)] if name == "import discreet" else []
+        targets += [Target("wall s", cost.wall, 0.1)] if name == "import discreet" else []
         lines.append(Line(name, "Discreet", cost, targets=tuple(targets)))
     return [Section("Starting", tuple(lines))]
 

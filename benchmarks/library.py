@@ -25,8 +25,8 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
     coded = measured("library", "by_library_coded", repeats, persons=persons)
     shuffled_command = measured("library", "by_command_shuffled", repeats, persons=persons)
     shuffled_library = measured("library", "by_library_shuffled", repeats, persons=persons)
-    ratio = library.wall / command.wall
-    shuffled = shuffled_library.wall / shuffled_command.wall
+    ratio = library.cpu / command.cpu
+    shuffled = shuffled_library.cpu / shuffled_command.cpu
     return [
         Section(
             f"One three-way cube of {persons:,} persons: library against command",

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from discreet.maths.privacy.loss_distribution import GaussianNoise, LaplaceNoise
     from discreet.perturb.ledger import Ledger
 
+    __version__: str
+
 _HOMES = {
     "Accounting": "api.privacy",
     "AttackReport": "api.audits",

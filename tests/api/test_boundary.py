@@ -103,6 +103,16 @@ def test_a_refusal_shows_no_local_variable(wrong: dict[str, Any]) -> None:
     assert names[-1] == "call", "frames below the function of the library are left out"
 
 
+def test_a_programme_with_mistakes_can_be_shown_in_a_traceback() -> None:
+    wrong = census().programme(CUBE, NOISE, gates={"nothing": 1})
+    assert repr(wrong) == "Programme(with mistakes: see check)"
+    with pytest.raises(ds.Mistakes, match="unknown key 'nothing'") as refused:
+        _ = wrong.cubes
+    shown = shown_with_locals(refused.value)
+    assert "census.py" not in shown
+    assert not set(map(str, TRUE)) & (numbers(shown) - numbers(str(refused.value)))
+
+
 def test_an_unexpected_error_shows_where_but_no_local_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*given: Any, **named: Any) -> None:
         counts = np.full(3, 987654)

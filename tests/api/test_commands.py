@@ -98,7 +98,7 @@ def found_texts() -> Iterator[tuple[Path, str]]:
         if place.split("/")[0] in ONLY_COMMANDS or place in ONLY_COMMANDS or place.startswith("api/"):
             continue
         source = path.read_text(encoding="utf-8")
-        if "--" not in source and "discreet " not in source and "of =" not in source:
+        if "--" not in source and "discreet " not in source and " = " not in source:
             continue
         tree = ast.parse(source)
         docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

@@ -17,6 +17,7 @@ import pytest
 from fastapi import FastAPI
 
 import discreet as ds
+from discreet.io import memory
 from discreet.programme.swap import DeclaredSwap
 from tests.api.test_protect import CUBE, FRAME, KEY, NOISE, census
 from tests.api.test_tables import answers
@@ -109,6 +110,67 @@ def test_columns_are_not_copied() -> None:
     for name in ("pid", "age", "hid"):
         assert addresses(stored[name]) == addresses(ARROW[name]), name
     assert pa.types.is_dictionary(stored["lau"].type), "text is stored as codes once"
+
+
+def test_text_is_encoded_as_arrow_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codes of two bytes, in pieces and chunks, with gaps; where there are too many, those of Arrow."""
+    monkeypatch.setattr(memory, "BATCH", 7)
+    texts = [None if k % 11 == 3 else f"place {k % 17}" * (k % 3) for k in range(200)]
+    for kind in (pa.string(), pa.large_string(), pa.string_view()):
+        column = pa.chunked_array(
+            [pa.array(texts[:90], kind), pa.array([], kind), pa.array(texts, kind)[90:]]
+        )
+        found = memory.encoded_texts({"lau": column})["lau"]
+        assert found.to_pylist() == texts
+        assert found.type.index_type == pa.int16()
+        assert found.combine_chunks().dictionary.to_pylist() == list(dict.fromkeys(filter_none(texts)))
+    many = pa.chunked_array([[f"{k}" for k in range(40_000)]])
+    monkeypatch.setattr(memory, "BATCH", 5_000)
+    for column in (many, pa.chunked_array([], pa.string())):
+        found = memory.encoded_texts({"pid": column})["pid"]
+        assert found.to_pylist() == column.to_pylist()
+        assert found.type.index_type == pa.int32()
+
+
+def filter_none(texts: list[str | None]) -> list[str]:
+    return [text for text in texts if text is not None]
+
+
+def test_columns_with_any_name_are_variables() -> None:
+    """Names of other letters and signs are replaced, never mixed up, and still select."""
+    names = {
+        "marital status": "sex",
+        "Größe": "lau",
+        "Φύλο": "sex",
+        "Ηλικία": "lau",
+        "Sex": "lau",
+        "a.b": "sex",
+    }
+    frame = FRAME.assign(**{name: FRAME[of] for name, of in names.items()})
+    found = ds.Population(persons=frame, person_id="pid")
+    plain = ds.protect(found, ds.Cube("sex", "lau"), NOISE, secret=KEY, progress=False)
+    for axes, variables in {
+        ("marital status", "Größe"): ("marital_status", "Grosse"),
+        ("Φύλο", "Ηλικία"): ("v", "v_2"),
+        ("a.b", "Sex"): ("a_b", "Sex_2"),  # codelists are files, whose names may not tell capitals apart
+        ("marital_status", "lau"): ("marital_status", "lau"),
+    }.items():
+        table = ds.protect(found, ds.Cube(*axes), NOISE, secret=KEY, progress=False)
+        assert table.variables == variables
+        assert table.values.tolist() == plain.values.tolist()
+    cube = ds.Cube("marital status", "lau", where='marital_status == "F"')
+    table = ds.protect(found, cube, NOISE, secret=KEY, progress=False)
+    assert table.value(**{"marital status": "F"}) == plain.value(sex="F")
+    declared = found.programme(cube, NOISE).declaration.content["variables"]
+    assert declared["marital_status"]["label"] == "marital status"
+
+
+def test_levels_of_a_codelist_are_axes(tmp_path: Path) -> None:
+    file = tmp_path / "sex.csv"
+    file.write_text("code,parent,label\nA,,All\nF,A,Women\nM,A,Men\n", encoding="utf-8")
+    found = census(FRAME, codelists={"sex": file})
+    table = ds.protect(found, ds.Cube("sex.level1"), NOISE, secret=KEY, progress=False)
+    assert table.axes[0].codes == ("_T", "A")
 
 
 def test_a_programme_file_keeps_everything_that_was_declared(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ import copy
 import json
 import pickle
 import re
+import sqlite3
 import tempfile
 import tomllib
 import traceback
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -105,9 +107,17 @@ def test_paths_and_databases_give_the_same_counts(tmp_path: Path, table: ds.Tabl
     FRAME.to_parquet(tmp_path / "persons.parquet")
     with duckdb.connect(str(tmp_path / "census.db")) as connection:
         connection.from_df(FRAME).create("persons")
+    with closing(sqlite3.connect(tmp_path / "census.sqlite")) as connection:
+        FRAME.to_sql("persons", connection, index=False)
     for source in (
         tmp_path / "persons.parquet",
+        f"file://{tmp_path}/persons.parquet",
         {"uri": f"duckdb:///{tmp_path}/census.db", "table": "persons"},
+        {"uri": f"sqlite://{tmp_path}/census.sqlite", "table": "persons"},
+        {
+            "uri": f"sqlite:///{tmp_path}/census.sqlite",
+            "query": "SELECT * FROM persons",
+        },  # as SQLAlchemy has it
     ):
         found = ds.protect(census(source), CUBE, NOISE, secret=KEY)
         assert found.to_arrow().equals(table.to_arrow())
@@ -186,6 +196,11 @@ def test_dates_of_birth_and_filters_and_labels() -> None:
         ({"geography": "lau"}, 'give a list: geography=["lau"]'),
         ({"geography": ["sex", "lau"]}, "is in sex"),
         ({"labels": {"sax": "Sex"}}, "unknown column 'sax'; did you mean 'sex'?"),
+        ({"person_id": "pit"}, "unknown column 'pit'; did you mean 'pid'?"),
+        ({"weights": ["wait"]}, "unknown column 'wait'; the tables have pid"),
+        ({"geografy": ["lau"]}, "unknown: geografy=; did you mean geography=?"),
+        ({"persons": FRAME["sex"]}, "persons: an object of type Series; give a pandas"),
+        ({"persons": "https://example.org/p.csv"}, "is a web address; fetch the file"),
     ],
 )
 def test_mistakes_are_refused_in_one_line(change: dict[str, Any], said: str) -> None:
@@ -199,12 +214,16 @@ def test_mistakes_are_refused_in_one_line(change: dict[str, Any], said: str) -> 
 NAMES: Any = ["lau"]
 WORD: Any = "cell-key"
 NOTHING: Any = None
+OTHER: Any = NOISE
+CLASS: Any = ds.CellKey
 
 
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda: ds.protect(census(), NAMES, NOISE, secret=KEY), "cubes: other objects than cubes"),
+        (lambda: ds.protect(census(), NAMES, NOISE, secret=KEY), "cubes: no cubes, or other objects"),
+        (lambda: ds.protect(census(), OTHER, NOISE, secret=KEY), "cubes: no cubes, or other objects"),
+        (lambda: ds.protect(census(), CUBE, CLASS, secret=KEY), "noise: a class; give noise such as"),
         (
             lambda: ds.protect(census(), CUBE, WORD, secret=KEY),
             "noise: an object of type str; give noise",

@@ -24,8 +24,12 @@ def test_an_audit_needs_the_programme_and_the_secret_of_a_release(tmp_path: Path
         ds.audit(opened, census())
     report = ds.audit(opened, programme, secret=secret, without=SLOW)
     assert report.summary() == ds.audit(made, census(), without=SLOW).summary()
-    assert report.averaging is not None
-    assert report.bayes is None
+    with pytest.raises(
+        ds.Mistakes, match=r"audit: bayes: was left out, or does not apply .*left out are .*bayes"
+    ):
+        _ = report.bayes
+    assert report.redundancy.found is report.found.redundancy
+    assert report.protection.found.bound == 5
     assert 0 <= report.averaging.recovered <= report.averaging.attack.targets
     assert report.averaging.chart().to_dict()["$schema"].endswith(".json")
     assert "averaging" in report.to_pandas()["measure"].tolist()

@@ -283,8 +283,9 @@ def test_codelists_are_those_of_a_draft(office: Office) -> None:
     answered("init", file, "--out", office.folder / "draft")
     drafted = ds.load_programme(office.folder / "draft" / "programme.toml").resolved
     found = ds.Population.inferred(persons=file)
-    axes = ["sex", *found._tables.population["geography"]]
-    mine = found.programme([ds.Cube(axis) for axis in axes], NOISE).resolved
+    columns = {one.column for one in drafted.variables.values()}
+    mine = found.programme([ds.Cube(axis) for axis in sorted(columns)], NOISE).resolved
+    assert {one.column for one in mine.variables.values()} == columns
     assert drafted.population is not None
     assert mine.population is not None
     assert list(mine.population.geography) == list(drafted.population.geography)
@@ -292,4 +293,7 @@ def test_codelists_are_those_of_a_draft(office: Office) -> None:
     trees = {one.column: one.codelist for one in drafted.variables.values()}
     for one in mine.variables.values():
         assert one.codelist.codes == trees[one.column].codes
+        assert one.codelist.labels == trees[one.column].labels
         assert one.codelist.depth == trees[one.column].depth
+    ages = found.programme(ds.Cube("age.L", "lau"), NOISE).resolved.cubes[0]
+    assert [axis.full_name for axis in ages.axes] == ["age.L", "lau"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from importlib import import_module
 from typing import Any
 from urllib.parse import quote
@@ -79,7 +80,10 @@ def test_a_release_is_a_mapping(release: ds.Release) -> None:
 def test_a_table_is_shown_with_its_published_values(table: ds.Table) -> None:
     shown = table._repr_html_()
     assert f"<td>{table.value():,}</td>" in shown
-    assert shown.count("<tr>") == 31  # the heading and the first rows
+    assert shown.count("<tr>") == 32  # two headings and the first rows
+    assert '<th class="text" colspan="6">age</th>' in shown
+    assert '<th title="Total">_T</th>' in shown
+    assert re.search(r"Not shown: [0-9]+ more rows\.", shown)
     assert table.sel(lau="_T", sex="_T", age="_T")._repr_html_().count("<td>") == 1
     spec = table.sel(lau="_T").chart().to_dict()
     assert {row["value"] for row in spec["data"]["values"]} <= set(table.values.tolist()) | {0}

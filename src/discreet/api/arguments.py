@@ -47,6 +47,12 @@ COMMANDS = {  # what a message suggests on the command line -> the same in a not
     "use a larger --share, --relative or --size than": "give RiskLimits with a larger share, relative or size than",
     "give --earlier-programme for those of the earlier release": "give earlier= as the release that protect made",
     _OF: 'give Population(.., of="person"), or by column: of={"rooms": "dwelling"}',
+    'name the code that they get, missing = "CODE", or complete the records': (
+        'give them a code: bands(.., missing="unknown") or Population(.., missing="unknown")'
+    ),
+    "lower the first limit (-inf for an open band)": "give a lower first limit (-inf for an open band)",
+    "list them as missing_values, or": 'list them: variables={"COLUMN": {"missing_values": ["-9"]}}, or',
+    'a decimal comma: decimal = "," of the source': 'a decimal comma: {"file": .., "decimal": ","}',
     "decide on a larger budget: discreet ledger raise": "decide on a larger budget: Ledger.raise_budget",
     "use a larger --area-change than": "give RiskLimits with a larger area_change than",
 }

@@ -30,7 +30,9 @@ from discreet.audit.audit import (
     DifferencingAudit,
     KeyGapAudit,
     LeastSquaresAudit,
+    Protection,
     ReconstructionAudit,
+    RedundancyAudit,
     Region,
     RemovalAudit,
     WeightsAudit,
@@ -118,7 +120,7 @@ def _case(
 class AuditReport:
     """The findings of an audit; confidential, though no single true count is in it.
 
-    Each measure is a ``Result``; None where it was left out.
+    Each measure is a ``Result``; to read one that was left out is a mistake.
 
     >>> import discreet as ds
     >>> persons = {"pid": range(600), "sex": ["F", "M", "F"] * 200, "lau": ["A", "B"] * 300}
@@ -138,72 +140,82 @@ class AuditReport:
         return self.found.passed
 
     @property
-    def averaging(self) -> Result[AveragingAudit] | None:
+    def redundancy(self) -> Result[RedundancyAudit]:
+        """In how many ways each statistic can be computed."""
+        return self._measure("redundancy", self.found.redundancy)
+
+    @property
+    def averaging(self) -> Result[AveragingAudit]:
         """The averaging attack."""
         return self._measure("averaging", self.found.averaging)
 
     @property
-    def least_squares(self) -> Result[LeastSquaresAudit] | None:
+    def least_squares(self) -> Result[LeastSquaresAudit]:
         """The strongest linear attack."""
         return self._measure("least_squares", self.found.least_squares)
 
     @property
-    def removal(self) -> Result[RemovalAudit | NotPossible] | None:
+    def removal(self) -> Result[RemovalAudit | NotPossible]:
         """The removal of noise step by step."""
         return self._measure("removal", self.found.removal)
 
     @property
-    def key_gaps(self) -> Result[KeyGapAudit | NotPossible] | None:
+    def key_gaps(self) -> Result[KeyGapAudit | NotPossible]:
         """The attack on cell keys."""
         return self._measure("key_gaps", self.found.key_gaps)
 
     @property
-    def bounds(self) -> Result[BoundsAudit] | None:
+    def bounds(self) -> Result[BoundsAudit]:
         """The attack by bounds and margins."""
         return self._measure("bounds", self.found.bounds)
 
     @property
-    def weights(self) -> Result[WeightsAudit | NotPossible] | None:
+    def weights(self) -> Result[WeightsAudit | NotPossible]:
         """The attack on weighted tables."""
         return self._measure("weights", self.found.weights)
 
     @property
-    def privacy(self) -> Result[Privacy] | None:
+    def privacy(self) -> Result[Privacy]:
         """What the noise guarantees."""
         return self._measure("privacy", self.found.privacy)
 
     @property
-    def bayes(self) -> Result[BayesAudit] | None:
+    def bayes(self) -> Result[BayesAudit]:
         """The Bayesian attacker."""
         return self._measure("bayes", self.found.bayes)
 
     @property
-    def differencing(self) -> Result[DifferencingAudit] | None:
+    def differencing(self) -> Result[DifferencingAudit]:
         """Differences of tables."""
         return self._measure("differencing", self.found.differencing)
 
     @property
-    def reconstruction(self) -> Result[ReconstructionAudit | NotPossible] | None:
+    def reconstruction(self) -> Result[ReconstructionAudit | NotPossible]:
         """Records rebuilt from the tables."""
         return self._measure("reconstruction", self.found.reconstruction)
 
     @property
-    def disclosure(self) -> Result[Disclosures] | None:
+    def disclosure(self) -> Result[Disclosures]:
         """Small counts and shared attributes."""
         return self._measure("disclosure", self.found.disclosure)
 
     @property
-    def utility(self) -> Result[Utility] | None:
+    def utility(self) -> Result[Utility]:
         """The errors of the counts."""
         return self._measure("utility", self.found.utility)
 
     @property
-    def region(self) -> Result[Region | NotPossible] | None:
+    def region(self) -> Result[Region | NotPossible]:
         """The choices of V and D within all limits."""
         return self._measure("region", self.found.region)
 
     @property
-    def hierarchy(self) -> Result[HierarchyAudit] | None:
+    def protection(self) -> Result[Protection]:
+        """What was declared about the noise, and what swapping did."""
+        return self._measure("protection", self.found.protection)
+
+    @property
+    def hierarchy(self) -> Result[HierarchyAudit]:
         """The accuracy of each level of a hierarchical release, and the attack on its measurements."""
         return self._measure("hierarchy", self.found.hierarchy)
 
@@ -221,9 +233,10 @@ class AuditReport:
         """A chart of the audit as an Altair object: the first, or that of a name."""
         return Result(self.found, (), self._parts).chart(name)
 
-    def _measure(self, name: str, found: Any) -> Result[Any] | None:
+    def _measure(self, name: str, found: Any) -> Result[Any]:
         if found is None:
-            return None
+            remedy = f"left out are {', '.join(self.found.left_out)}"
+            raise mistake("audit", name, "was left out, or does not apply to this release", remedy)
         parts = tuple(part for part in self._parts if part.id == PART_IDS.get(name, name))
         lines = tuple(part.lead for part in parts) or (f"{name}: {type(found).__name__}",)
         return Result(found, lines, parts)

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet.api.cubes import Axis, Bands, Cube
 from discreet.api.declaration import Declaration
 from discreet.api.noise import Hierarchical, Noise, Swap
 from discreet.errors import mistake
 from discreet.io.databases import open_source
-from discreet.io.files import BATCH, Records
-from discreet.io.memory import arrow_table
+from discreet.io.files import Records
+from discreet.io.memory import arrow_table, encoded_texts
 from discreet.population.codes import ColumnValues, column_values, flat_codes, nested_codes, with_missing
 from discreet.population.encode import is_text
 from discreet.programme import eu2021
 from discreet.programme.codelist import Code, Codelist, codelist, read_codelist
+from discreet.programme.columns import plain_name, unused_name
 from discreet.programme.filter import mentioned
 from discreet.programme.population import ID_KEYS
-from discreet.programme.sources import DeclaredSource, MemorySource, Source, resolve_source
+from discreet.programme.proposal import DraftVariable
+from discreet.programme.sources import (
+    DATABASE_FILES,
+    SERVERS,
+    DeclaredSource,
+    MemorySource,
+    Source,
+    resolve_source,
+)
 
-_LOOK = 4096  # records that show whether a column has long runs of the same value
-_LONG_RUNS = 16
-
+PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*")
 AnyTable = Any  # a data frame, an Arrow table, a DuckDB relation, a path, or a source of a programme file
 Codes = Mapping[str, str] | Sequence[str] | str | Path | Codelist
 
@@ -48,17 +52,22 @@ class Tables:
     labels: Mapping[str, str] = field(default_factory=dict)
     of: str | Mapping[str, str] | None = None  # whose attribute a column is
     further: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    drafts: Mapping[str, DraftVariable] = field(
+        default_factory=dict
+    )  # column -> as ``discreet init`` proposes it
     declared: Declaration | None = None  # the programme file that it is from
+    headers: dict[str, list[str]] = field(default_factory=dict)  # unit -> its columns, read so far
     values: dict[tuple[str, str], ColumnValues] = field(default_factory=dict)  # found so far
 
     def take(self, unit: str, table: AnyTable) -> None:
         """Take over one table: in memory, or as a programme file declares it."""
         if isinstance(table, str | Path):
             text = str(table)
-            if "://" in text:
+            if text.partition("://")[0] in (*SERVERS, *DATABASE_FILES):
                 remedy = f'name its table, too: {unit}={{"uri": "..", "table": "{unit}"}}'
                 raise mistake("Population", unit, "a database address", remedy)
-            entry: str | dict[str, Any] = str(Path(text).expanduser().absolute())
+            is_address = "://" in text or text.startswith("file:/")
+            entry: str | dict[str, Any] = text if is_address else str(Path(text).expanduser().absolute())
         elif isinstance(table, Mapping) and set(table) <= set(DeclaredSource.model_fields):
             entry = dict(table)
         else:
@@ -77,21 +86,38 @@ class Tables:
     def with_records(self, tables: Mapping[str, AnyTable]) -> Tables:
         """The same with other records in some tables."""
         sources = {unit: MemorySource(unit, arrow_table(table, unit)) for unit, table in tables.items()}
-        return replace(self, sources={**self.sources, **sources}, values={})
+        return replace(self, sources={**self.sources, **sources}, values={}, headers={})
 
     def records(self, unit: str) -> Records:
         """The opened table of a unit."""
         return open_source(self.sources[unit], unit)
 
+    def columns(self, unit: str) -> list[str]:
+        """The names of the columns of a unit's table."""
+        if unit not in self.headers:
+            self.headers[unit] = self.records(unit).schema.names
+        return self.headers[unit]
+
+    def names(self) -> dict[str, str]:
+        """The variable of each column: its name, without other characters than letters, digits and _."""
+        columns = dict.fromkeys(column for unit in self.sources for column in self.columns(unit))
+        found: dict[str, str] = {}
+        for column in sorted(
+            columns, key=lambda one: PLAIN.fullmatch(one) is None
+        ):  # plain names stay as they are
+            plain = column if PLAIN.fullmatch(column) else plain_name(column)
+            found[column] = unused_name(plain, found.values())
+        return found
+
     def units_with(self, column: str) -> list[str]:
         """The units whose tables have a column."""
-        return [unit for unit in self.sources if column in self.records(unit).schema.names]
+        return [unit for unit in self.sources if column in self.columns(unit)]
 
     def require_column(self, column: str) -> list[str]:
         """The tables that have a column; an unknown one is refused with the most similar name."""
         units = self.units_with(column)
         if not units:
-            names = [name for unit in self.sources for name in self.records(unit).schema.names]
+            names = [name for unit in self.sources for name in self.columns(unit)]
             near = get_close_matches(column, names, 1)
             remedy = f"did you mean {near[0]!r}?" if near else f"the tables have {', '.join(names[:12])}"
             raise mistake("Population", "", f"unknown column {column!r}", remedy)
@@ -103,13 +129,9 @@ class Tables:
         if not isinstance(source, MemorySource):
             return
         table = source.table
-        text = {column: list(_slices(table.column(column))) for column in columns if _is_text(table, column)}
-        with ThreadPoolExecutor() as pool:  # slices of all columns side by side
-            coded = pool.map(_encoded, [piece for pieces in text.values() for piece in pieces])
-            for column, pieces in text.items():
-                kind = pa.dictionary(pa.int32(), _coded_type(table.schema.field(column).type))
-                whole = pa.chunked_array(islice(coded, len(pieces)), kind).unify_dictionaries()
-                table = table.set_column(table.schema.get_field_index(column), column, whole)
+        text = {column: table.column(column) for column in columns if _is_text(table, column)}
+        for column, coded in encoded_texts(text).items():
+            table = table.set_column(table.schema.get_field_index(column), column, coded)
         self.sources[unit] = replace(source, table=table)
 
     def encode_axes(self, cubes: Iterable[Cube]) -> None:
@@ -118,7 +140,7 @@ class Tables:
         named = dict.fromkeys(axis for cube in cubes for axis in cube.axes if isinstance(axis, str))
         columns = dict.fromkeys(column for axis in named for column in chains.get(axis, (axis,)))
         for unit in self.sources:
-            known = set(self.records(unit).schema.names) - set(self.codelists)
+            known = set(self.columns(unit)) - set(self.codelists)
             self.encode(unit, [column for column in columns if column in known])
 
     def values_of(self, unit: str, column: str) -> ColumnValues:
@@ -133,6 +155,12 @@ class Tables:
     def declared_missing(self, column: str) -> str | None:
         """The code of records without a value, as it is declared."""
         return self.missing if isinstance(self.missing, str) else (self.missing or {}).get(column)
+
+    def draft(self, column: str) -> DraftVariable | None:
+        """The drafted variable of a column; none where its codes or the code of its gaps are stated."""
+        found = self.drafts.get(column)
+        is_stated = column in self.codelists or self.declared_missing(column) is not None
+        return None if is_stated else found
 
     def missing_code(self, column: str, has_gaps: bool) -> str | None:
         """The same for a column whose values are known: gaps without a code are refused."""
@@ -151,6 +179,8 @@ class Naming:
         own = {} if self._declared is None else dict(self._declared.content.get("variables", {}))
         self.variables: dict[str, Any] = own
         self.codelists: dict[str, Codelist] = {}
+        self._names = {} if self._declared is not None else tables.names()  # column -> variable
+        self._columns_of = {name: column for column, name in self._names.items()}
         self._bands: dict[str, Bands] = {}
         self._columns: set[str] = set()
 
@@ -194,12 +224,17 @@ class Naming:
         """The breakdown of an axis, whose variable is declared if it is not yet."""
         if isinstance(axis, Bands):
             return self._banded(axis)
-        variable = axis.partition(".")[0]
-        if variable in self.variables:
+        variable, dot, level = axis.partition(".")
+        column = self._column(axis)
+        if column is not None and self._names[column] in self.variables:
+            return self._names[column]
+        if column is None and variable in self.variables:
             return axis
         for chain in self._of.chains:
-            if len(chain) > 1 and axis in chain:
-                return self._nested(chain, axis)
+            if len(chain) > 1 and column in chain:
+                return self._nested(chain, column)
+        if column is None and dot and self._column(variable) is not None:
+            return f"{self.axis(variable)}.{level}"
         if self._declared is not None:
             levels = [name for name, entry in self.variables.items() if axis in entry.get("breakdowns", {})]
             if len(levels) == 1:
@@ -211,7 +246,11 @@ class Naming:
             raise mistake(
                 self._declared.path, "variables", f"unknown variable {variable!r}", f"choose from {known}"
             )
-        return self._flat(axis)
+        return self._flat(axis if column is None else column)
+
+    def _column(self, name: str) -> str | None:
+        """The column of a name, or of the name of its variable; None where a programme file declares variables."""
+        return name if name in self._names else self._columns_of.get(name)
 
     def sources(self) -> dict[str, Source]:
         """The tables that replace those of a file, those in memory identified by the columns that are used."""
@@ -229,10 +268,12 @@ class Naming:
 
     def _flat(self, column: str) -> str:
         """A column whose codes are its values, or those that are given."""
-        of, name = self._of, word(column)
-        units = of.require_column(column)
+        of = self._of
+        units, name = of.require_column(column), self._names[column]
         given = of.codelists.get(column)
-        if given is None:
+        if (draft := of.draft(column)) is not None:
+            self._add_draft(name, draft)
+        elif given is None:
             values = [of.values_of(unit, column) for unit in units]
             code = of.missing_code(column, any(one.has_gaps for one in values))
             rows = flat_codes(values, code)
@@ -246,7 +287,7 @@ class Naming:
     def _nested(self, chain: tuple[str, ...], axis: str) -> str:
         """A column of a hierarchy: a level of the variable of its finest column."""
         of, column = self._of, chain[-1]
-        name = word(column)
+        name = self._names[column]
         if name not in self.variables:
             units = [
                 unit for unit in of.require_column(column) if set(chain) <= set(of.records(unit).schema.names)
@@ -257,7 +298,9 @@ class Naming:
                 value = f"no table has all of {', '.join(chain)}"
                 raise mistake("Population", "hierarchies", value, "give columns of one table")
             given = of.codelists.get(column)
-            if given is None:
+            if (draft := of.draft(column)) is not None and draft.levels == chain:
+                code, tree = draft.missing, codelist(name, draft.rows)
+            elif given is None:
                 for unit in units:
                     of.encode(unit, chain)
                 rows, has_gaps = nested_codes((of.records(unit) for unit in units), chain)
@@ -267,12 +310,12 @@ class Naming:
             else:
                 code = of.declared_missing(column)
                 tree = _given(name, given, code)
-            levels = {word(one): level for level, one in enumerate(chain, start=1)}
+            levels = {self._names[one]: level for level, one in enumerate(chain, start=1)}
             self._add(name, column, tree, code, levels)
-        return name if axis == column else f"{name}.{word(axis)}"
+        return name if axis == column else f"{name}.{self._names[axis]}"
 
     def _banded(self, axis: Bands) -> str:
-        name = word(axis.name or axis.column)
+        name = plain_name(axis.name) if axis.name else self._names.get(axis.column) or plain_name(axis.column)
         if name in self._bands and self._bands[name] == axis:
             return name
         known = self.variables.get(name, {})
@@ -293,6 +336,27 @@ class Naming:
             **self._described(axis.column),
         }
         return name
+
+    def _add_draft(self, name: str, draft: DraftVariable) -> None:
+        """A variable as ``discreet init`` drafts it, with the name of its column."""
+        finest = max(draft.breakdowns.values(), default=1)  # is named by its column, as in other populations
+        levels = {name if level == finest else one: level for one, level in draft.breakdowns.items()}
+        labels = {one: text for one, text in draft.breakdown_labels.items() if one in levels}
+        keys = {
+            "column": draft.column,
+            "codelist": f"codelists/{name.lower()}.csv" if draft.rows else None,
+            "bands": list(draft.bands) or None,
+            "missing": draft.missing,
+            "missing_values": list(draft.missing_values) or None,
+            "reference_day": draft.reference_day and draft.reference_day.isoformat(),
+            "breakdowns": levels if finest > 1 else None,
+            "breakdown_labels": labels or None,
+            "label": draft.label or None,
+        }
+        if draft.rows:
+            self.codelists[name] = codelist(name, draft.rows)
+        declared = {key: value for key, value in keys.items() if value is not None}
+        self.variables[name] = {**declared, **self._described(draft.column)}
 
     def _add(
         self,
@@ -316,7 +380,9 @@ class Naming:
     def _described(self, column: str) -> dict[str, Any]:
         given = self._of.of
         described = {
-            "label": self._of.labels.get(column),
+            "label": self._of.labels.get(
+                column, None if self._names.get(column, column) == column else column
+            ),
             "of": given if given is None or isinstance(given, str) else given.get(column),
         }
         stated = {key: value for key, value in described.items() if value is not None}
@@ -329,37 +395,8 @@ def _require_values(column: str, rows: Sequence[Code]) -> None:
         raise mistake("Population", f"column {column}", "no record has a value", remedy)
 
 
-def word(column: str) -> str:
-    """The name of a variable: that of its column, with other characters than letters and digits replaced."""
-    text = re.sub(r"[^A-Za-z0-9_]+", "_", column).strip("_")
-    return text if text[:1].isalpha() else f"v_{text}"
-
-
 def _is_text(table: pa.Table, column: str) -> bool:
     return is_text(table.schema.field(column).type)
-
-
-def _slices(values: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """The values in arrays of at most a batch."""
-    for chunk in values.chunks:
-        yield from (chunk.slice(start, BATCH) for start in range(0, len(chunk), BATCH))
-
-
-def _encoded(values: pa.Array) -> pa.DictionaryArray:
-    """Text encoded; where records follow each other by place, one lookup serves a whole run of them."""
-    values = values.cast(_coded_type(values.type))
-    sample = values.slice(0, _LOOK)
-    if len(pc.run_end_encode(sample).values) * _LONG_RUNS > len(sample):
-        return values.dictionary_encode()
-    runs = pc.run_end_encode(values)
-    coded = runs.values.dictionary_encode()
-    places = pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(runs.run_ends, coded.indices))
-    return pa.DictionaryArray.from_arrays(places, coded.dictionary)
-
-
-def _coded_type(kind: pa.DataType) -> pa.DataType:
-    """The layout of text in a dictionary: that of views is known to few readers."""
-    return pa.large_string() if pa.types.is_string_view(kind) else kind
 
 
 def _given(name: str, codes: Codes, missing: str | None) -> Codelist:

@@ -81,8 +81,10 @@ class Cube:
     """A table to make: a cross of columns with all its totals.
 
     An axis is the name of a column (or of a level of a hierarchy, or of a breakdown such as ``AGE.M``), or bands of
-    numbers. ``where`` selects who is counted (``'sex == "F"'``), ``count`` names a 0/1 column that is counted instead
-    of the records, ``weight`` a column of survey weights, ``unit`` whom it counts.
+    numbers. Levels of a hierarchy are one variable, named by its finest column, whichever of them a cube has; letters
+    with accents and other signs in names of columns are replaced in those of variables. ``where`` selects who is
+    counted (``'sex == "F"'``), ``count`` names a 0/1 column that is counted instead of the records, ``weight`` a column
+    of survey weights, ``unit`` whom it counts.
 
     >>> import discreet as ds
     >>> ds.Cube("lau", "sex", ds.bands("age", 0, 15, 65)).id

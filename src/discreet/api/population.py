@@ -17,8 +17,9 @@ from discreet.api.programme import Programme
 from discreet.errors import mistake
 from discreet.population.look import look
 from discreet.programme.inference import Decision, Role, Stated, infer
-from discreet.programme.population import ID_KEYS, UNITS
+from discreet.programme.population import ID_KEYS, UNITS, DeclaredPopulation
 from discreet.programme.programme import Supplied
+from discreet.programme.proposal import propose
 from discreet.programme.reading import DeclaredProgramme
 from discreet.programme.sources import resolve_source
 
@@ -102,8 +103,12 @@ class Population:
             **({"weights": listed("weights", weights)} if weights else {}),
             **further,
         }
-        nested = [column for chain in tables.chains for column in chain]
-        for column in dict.fromkeys([*nested, *tables.codelists, *tables.labels, *tables.further]):
+        own = signature(type(self)).parameters
+        _require_known(further, DeclaredPopulation.model_fields, own, "keys of a population")
+        named = [column for chain in tables.chains for column in chain]
+        named += [one for one in (*ids, record_key) if one is not None]
+        named += [*tables.codelists, *tables.labels, *tables.further, *tables.population.get("weights", ())]
+        for column in dict.fromkeys(named):
             tables.require_column(column)
 
     @classmethod
@@ -134,8 +139,9 @@ class Population:
         """A population whose ids, geography and weights are found in the records, as ``discreet init`` finds them.
 
         ``stated`` are other arguments of ``Population``, and ``age`` is the column of ages or dates of birth: what they
-        state is not inferred. ``decisions`` has what each column was taken for, and why: review it before anything is
-        published. Codelists follow from the columns as they do in ``Population``.
+        state is not inferred. Codelists are those of its draft, too: single years of age have groups (``age.L`` and
+        ``age.M`` of a column ``age``), amounts have bands, and gaps a code. ``decisions`` has what each column was
+        taken for, and why: review it before anything is published.
 
         >>> import discreet as ds
         >>> census = ds.Population.inferred(persons=ds.synth(2000).read("persons"), geography=["nuts3", "lau"])
@@ -165,6 +171,7 @@ class Population:
         weighing = [one.column for one in found.decisions if one.role is Role.WEIGHT]
         population = cls(**given, **{"geography": found.geography, **ids, "weights": weighing, **stated})
         population.decisions = found.decisions
+        population._tables.drafts = {one.column: one for one in propose(found).variables}
         return population
 
     @names_arguments
@@ -186,14 +193,14 @@ class Population:
 
         ``further`` are other sections of a programme file, such as ``serve`` and ``limits``.
         """
-        wanted = [cubes] if isinstance(cubes, Cube) else list(cubes)
-        if not all(isinstance(cube, Cube) for cube in wanted):
-            raise mistake(
-                "", "cubes", "other objects than cubes", 'give Cube("lau", "sex"), or a list of them'
-            )
-        if not hasattr(noise, "declared"):
+        wanted = [cubes] if isinstance(cubes, Cube) else list(cubes) if isinstance(cubes, Iterable) else []
+        if not wanted or not all(isinstance(cube, Cube) for cube in wanted):
+            remedy = 'give Cube("lau", "sex"), or a list of them'
+            raise mistake("", "cubes", "no cubes, or other objects than cubes", remedy)
+        if not hasattr(noise, "declared") or isinstance(noise, type):
+            given = "a class" if isinstance(noise, type) else f"an object of type {type(noise).__name__}"
             remedy = "give noise such as CellKey(V=2, D=5) or Geometric(epsilon=1)"
-            raise mistake("", "noise", f"an object of type {type(noise).__name__}", remedy)
+            raise mistake("", "noise", given, remedy)
         zeros = list(structural_zeros)
         tables, naming = self._tables, Naming(self._tables)
         tables.encode_axes(wanted)
@@ -202,7 +209,8 @@ class Population:
             naming.mentions(text)
         swapping = {} if swap is None else {"swap": naming.swap(swap)}
         naming.noise(noise)
-        _require_sections(further)
+        own = [*signature(Population.programme).parameters, *PROTECTING]
+        _require_known(further, SECTIONS, own, "sections of a programme")
         release = {"name": name, "title": title, "disclose": disclose, "consistent": consistent or None}
         content: dict[str, Any] = {
             "population": tables.population,
@@ -270,15 +278,13 @@ def _population(tables: Tables) -> Population:
     return found
 
 
-def _require_sections(further: Mapping[str, object]) -> None:
-    """Refuse an argument that is neither one of the library nor a section of a programme file."""
-    known = [*signature(Population.programme).parameters, *PROTECTING, *SECTIONS]
+def _require_known(further: Iterable[str], keys: Iterable[str], own: Iterable[str], others: str) -> None:
+    """Refuse an argument that is neither one of the function's own nor a key of a programme file."""
+    keys = list(keys)
     for name in further:
-        if name not in SECTIONS:
-            near = get_close_matches(name, known, 1)
-            remedy = (
-                f"did you mean {near[0]}=?" if near else f"sections of a programme are {', '.join(SECTIONS)}"
-            )
+        if name not in keys:
+            near = get_close_matches(name, [*own, *keys], 1)
+            remedy = f"did you mean {near[0]}=?" if near else f"{others} are {', '.join(keys)}"
             raise mistake("", "argument", f"unknown: {name}=", remedy)
 
 

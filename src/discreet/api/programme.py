@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from discreet.api.arguments import names_arguments
 from discreet.api.declaration import Declaration
 from discreet.api.drawings import shown
-from discreet.errors import mistake
+from discreet.errors import DiscreetError, mistake
 from discreet.page.markup import As, Column, Html, table
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Programme as ResolvedProgramme
@@ -51,6 +51,7 @@ class Programme:
         return found
 
     @cached_property
+    @names_arguments
     def resolved(self) -> ResolvedProgramme:
         """The programme as every other module uses it; every mistake in it is reported at once."""
         return self._declaration.resolved()
@@ -93,7 +94,10 @@ class Programme:
         return "\n".join((f"{self.name}, {self.resolved.noise.kind.value} noise", *lines))
 
     def __repr__(self) -> str:
-        number = len(self.cubes)
+        try:
+            number = len(self.cubes)
+        except DiscreetError:  # a debugger shows it, too
+            return "Programme(with mistakes: see check)"
         return f"Programme({self.name!r}, {number} cube{'' if number == 1 else 's'})"
 
     def _repr_html_(self) -> Html:

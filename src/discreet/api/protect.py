@@ -79,6 +79,8 @@ class Options(TypedDict, total=False):
     title: str | None
     disclose: str | None
     consistent: bool
+    limits: Mapping[str, object]
+    serve: Mapping[str, object]
     threads: int
     progress: bool
     engine: SparkEngine | None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ from discreet.release.reader import open_release as open_folder
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+
+Default = TypeVar("Default")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,7 +116,13 @@ class Release(Mapping[str, Table]):
     def __contains__(self, name: object) -> bool:
         return any(entry.id == name for entry in self.manifest.cubes)
 
-    def get(self, name: str, default: Any = None) -> Any:
+    @overload
+    def get(self, name: str, /) -> Table | None: ...
+
+    @overload
+    def get(self, name: str, /, default: Default) -> Table | Default: ...
+
+    def get(self, name: str, /, default: object = None) -> object:
         """The table of an id, or the default where there is no such table."""
         return self[name] if name in self else default  # noqa: SIM401, this is get
 

@@ -65,7 +65,8 @@ class Result(Generic[Found_co]):
             raise mistake("", "chart", "this result has none", "see summary() and to_pandas()")
         if name is not None and name not in named:
             raise mistake("", "chart", repr(name), f"choose from {', '.join(named)}")
-        return as_picture((named[name] if name is not None else self.charts[0]).draw(WIDE))
+        found = named[name] if name is not None else self.charts[0]
+        return as_picture(found.draw(WIDE).properties(title=found.title))
 
     def __repr__(self) -> str:
         return self.summary()

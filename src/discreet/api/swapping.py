@@ -20,6 +20,8 @@ from discreet.api.secret import Secret, secret_key
 from discreet.engine.computing import computing, require_embedded
 from discreet.errors import mistake
 from discreet.io.progress_bar import cores, shown_progress
+from discreet.page.charts import Drawing
+from discreet.page.markup import Html
 from discreet.pipeline.swap import Swapped, SwappedRecords, swap_in_memory, write_swap
 from discreet.programme.programme import Programme as ResolvedProgramme
 from discreet.programme.sources import MemorySource
@@ -28,6 +30,8 @@ from discreet.report.swap import machine_figures, swap_page
 from discreet.swap.figures import SwapFigures
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from discreet.engine.spark import SparkEngine
 
 
@@ -68,19 +72,19 @@ class SwapResult:
         """How many households moved, and why."""
         return "\n".join(self.lines)
 
-    def to_pandas(self) -> object:
+    def to_pandas(self) -> pd.DataFrame:
         """Every figure of the auditor's report by name, as a pandas data frame."""
         return Result(machine_figures(self.figures), self.lines).to_pandas()
 
-    def chart(self, name: str | None = None) -> object:
+    def chart(self, name: str | None = None) -> Drawing:
         """A chart of the auditor's report as an Altair object."""
         return self.result.chart(name)
 
     def __repr__(self) -> str:
         return self.summary()
 
-    def _repr_html_(self) -> str:
-        return str(self.result._repr_html_())
+    def _repr_html_(self) -> Html:
+        return self.result._repr_html_()
 
 
 @names_arguments

@@ -21,6 +21,7 @@ from discreet.inference.noise import KnownLaw
 from discreet.maths.inference.intervals import checked_level
 from discreet.page.markup import Html, paragraph, safe
 from discreet.programme.codelist import TOTAL
+from discreet.programme.columns import plain_name
 from discreet.programme.filter import alternatives
 from discreet.release.hierarchy import interval as normal_interval
 from discreet.release.reader import Release as OpenedRelease
@@ -156,13 +157,14 @@ class Table:
         return len(self.cells)
 
     def axis(self, variable: str) -> TableAxis:
-        """The axis of a variable, by its name or by that of its level, where no other axis has the same."""
+        """The axis of a variable, by its name, that of its column or of its level, where no other axis has the same."""
         for names in (
             [axis.variable for axis in self.axes],
             [axis.level for axis in self.axes],
         ):
-            if names.count(variable) == 1:
-                return self.axes[names.index(variable)]
+            for name in (variable, plain_name(variable)):
+                if names.count(name) == 1:
+                    return self.axes[names.index(name)]
         raise mistake(self.id, "axis", repr(variable), alternatives(variable, self.variables))
 
     def sel(self, **codes: Selected) -> Table:
@@ -365,21 +367,24 @@ class Table:
         down, across = self.axes[:-1], self.axes[-1:]
         columns = across[0].codes[:MOST_COLUMNS] if across else (VALUE,)
         rows = min(prod(map(len, down)), MOST_ROWS)
-        heads = "".join(f"<th>{safe(axis.full_name)}</th>" for axis in down)
+        heads = "".join(f'<th class="text" rowspan="2">{safe(axis.full_name)}</th>' for axis in down)
+        over = safe(across[0].full_name if across else self.counted)
         yield f"<table><caption>{safe(self.title or self.id)}</caption><thead><tr>{heads}"
-        yield "".join(f"<th>{safe(code)}</th>" for code in columns) + "</tr></thead><tbody>"
+        yield f'<th class="text" colspan="{len(columns)}">{over}</th></tr><tr>'
+        labels = across[0].labels if across else columns
+        yield "".join(map(_head, columns, labels)) + "</tr></thead><tbody>"
         width = len(across[0]) if across else 1
         for row in range(rows):
             places = np.unravel_index(row, tuple(map(len, down))) if down else ()
             names = "".join(
-                f"<th>{safe(axis.codes[int(k)])}</th>" for axis, k in zip(down, places, strict=True)
+                _head(axis.codes[int(k)], axis.labels[int(k)]) for axis, k in zip(down, places, strict=True)
             )
             found = self._window(row * width, row * width + len(columns))
             yield f"<tr>{names}{''.join(f'<td>{one}</td>' for one in found)}</tr>"
         yield "</tbody></table>"
-        hidden = prod(map(len, down)) - rows, (len(across[0]) if across else 1) - len(columns)
-        if any(hidden):
-            yield paragraph(f"{hidden[0]:,} more rows and {hidden[1]:,} more columns are not shown.")
+        hidden = {"rows": prod(map(len, down)) - rows, "columns": width - len(columns)}
+        if more := " and ".join(f"{number:,} more {name}" for name, number in hidden.items() if number):
+            yield paragraph(f"Not shown: {more}.")
 
     def _window(self, start: int, stop: int) -> list[str]:
         first, last = np.searchsorted(self.cells, (start, stop))
@@ -412,6 +417,12 @@ class Table:
         values[self.cells] = self.values
         cells = np.arange(size)
         return cells, values, self._absent(cells)
+
+
+def _head(code: str, label: str) -> str:
+    """The head of a row or column: a code, with its label where the pointer rests on it."""
+    title = f' title="{safe(label)}"' if label != code else ""
+    return f"<th{title}>{safe(code)}</th>"
 
 
 def _places(axis: TableAxis, codes: Selected, name: str) -> list[int]:

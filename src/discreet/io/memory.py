@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
 from discreet.io.files import BATCH, Records, require_sound
-from discreet.maths.cells.first_seen import first_seen
+from discreet.maths.cells.first_seen import NONE, first_seen, first_seen_texts
 from discreet.programme.sources import MemorySource
 
 Part = tuple[bytes | memoryview, ...]  # digested one after the other, without a copy
@@ -46,8 +46,10 @@ def _taken(data: Any, name: str) -> pa.Table:
         return data
     if isinstance(data, Mapping):
         return pa.table(dict(data))
-    if type(data).__module__.split(".")[0] == "pandas":
+    if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
         return pa.Table.from_pandas(data, preserve_index=False)
+    if type(data).__name__ == "Series":  # has the interface of Arrow, and is no table
+        raise _unknown(data, name)
     if hasattr(data, "collect") and type(data).__module__.split(".")[0] == "polars":
         data = data.collect()
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
@@ -120,6 +122,71 @@ def _plain_layout(values: pa.Array) -> pa.Array:
     if pa.types.is_run_end_encoded(values.type):
         return pc.run_end_decode(values)
     return values
+
+
+def encoded_texts(columns: Mapping[str, pa.ChunkedArray]) -> dict[str, pa.ChunkedArray]:
+    """Columns of text with dictionaries: a code of two bytes for each record, or Arrow's where the texts are many."""
+    with ThreadPoolExecutor() as pool:  # pieces of all columns side by side
+        codes = {name: np.empty(len(column), dtype=np.int16) for name, column in columns.items()}
+        numbered = {
+            name: [
+                (place, pool.submit(_number, piece, codes[name][place])) for place, piece in _pieces(column)
+            ]
+            for name, column in columns.items()
+        }
+        return {
+            name: _with_dictionary([(place, one.result()) for place, one in pieces], codes[name])
+            or columns[name].cast(_coded_type(columns[name].type)).dictionary_encode()
+            for name, pieces in numbered.items()
+        }
+
+
+def _pieces(column: pa.ChunkedArray) -> Iterator[tuple[slice, pa.Array]]:
+    """The values in arrays of at most a batch, and their places."""
+    before = 0
+    for chunk in column.chunks:
+        for start in range(0, len(chunk), BATCH):
+            piece = chunk.slice(start, BATCH)
+            yield slice(before, before + len(piece)), piece
+            before += len(piece)
+
+
+def _number(texts: pa.Array, codes: NDArray[np.int16]) -> pa.Array | None:
+    """Number texts by their first occurrence; return the distinct ones, or None where they are too many."""
+    texts = texts.cast(_coded_type(texts.type))
+    _, offsets, content = texts.buffers()
+    kind = "int64" if pa.types.is_large_string(texts.type) else "int32"
+    bounds: NDArray[np.int32 | np.int64] = np.frombuffer(offsets, dtype=kind)[
+        texts.offset : texts.offset + len(texts) + 1
+    ]
+    present = np.asarray(texts.is_valid()) if texts.null_count else np.empty(0, dtype=bool)
+    found = first_seen_texts(np.frombuffer(content or b"", dtype=np.uint8), bounds, present, codes)
+    return None if found is None else texts.take(pa.array(found))
+
+
+def _with_dictionary(
+    pieces: Sequence[tuple[slice, pa.Array | None]], codes: NDArray[np.int16]
+) -> pa.ChunkedArray | None:
+    """The codes of all pieces in one dictionary; None where the texts are too many for codes of two bytes."""
+    distinct = [texts for _, texts in pieces if texts is not None]
+    if len(distinct) < len(pieces) or not pieces:
+        return None
+    merged = pa.concat_arrays(distinct).dictionary_encode()
+    if len(merged.dictionary) > np.iinfo(np.int16).max:
+        return None
+    places = np.append(merged.indices.to_numpy(), NONE).astype(np.int16)  # a gap, -1, is the last
+    before = 0
+    for (place, _), texts in zip(pieces, distinct, strict=True):
+        own = np.append(places[before : before + len(texts)], places[-1:])
+        codes[place] = own[codes[place]]
+        before += len(texts)
+    indices = pa.array(codes, mask=codes < 0) if (codes < 0).any() else pa.array(codes)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, merged.dictionary)])
+
+
+def _coded_type(kind: pa.DataType) -> pa.DataType:
+    """The layout of text in a dictionary: that of views is known to few readers."""
+    return pa.large_string() if pa.types.is_string_view(kind) else kind
 
 
 def digest_table(table: pa.Table, key: bytes) -> str:

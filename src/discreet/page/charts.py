@@ -98,9 +98,7 @@ class Chart:
         yield f'<div class="narrow" hidden="">{self._inline(NARROW, "narrow")}</div>'
 
     def _inline(self, width: int, where: str) -> str:
-        return self._rendered(
-            {**self._spec(width), "config": {**_CONFIG, "legend": {"disable": True}}}, where
-        )
+        return self._rendered(_without_legends(self._spec(width)), where)
 
     def _rendered(self, spec: dict[str, Any], where: str) -> str:
         drawn = str(vl_convert.vegalite_to_svg(spec))
@@ -113,6 +111,18 @@ class Chart:
         dot = '<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="6" fill="{}"/></svg>'
         kinds = "".join(f"<li>{dot.format(colour)}{safe(kind)}</li>" for kind, colour in self.legend.items())
         return f'<ul class="legend">{kinds}</ul>'
+
+
+def _without_legends(spec: Any) -> Any:
+    """The specification without the legends of its channels, which a page has as text."""
+    if isinstance(spec, list):
+        return [_without_legends(one) for one in spec]
+    if not isinstance(spec, dict):
+        return spec
+    return {
+        name: None if name == "legend" else one if name in ("config", "data") else _without_legends(one)
+        for name, one in spec.items()
+    }
 
 
 _CONFIG: dict[str, Any] = {
@@ -678,7 +688,9 @@ def _colour(colours: Mapping[str, str], *, has_legend: bool = True) -> alt.Color
     if len(colours) < 2:
         return alt.ColorValue(next(iter(colours.values()), BLUE))
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    return alt.Color("kind:N", scale=scale) if has_legend else alt.Color("kind:N", scale=scale, legend=None)
+    # named here, not only in the configuration, for those who save a chart of a notebook
+    legend = alt.Legend(title=None, labelLimit=420, orient="top", columnPadding=40) if has_legend else None
+    return alt.Color("kind:N", scale=scale, legend=legend)
 
 
 def _plane(points: Sequence[Point], x: Axis, y: Axis) -> dict[str, Any]:

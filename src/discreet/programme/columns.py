@@ -6,6 +6,8 @@ The hints for names are few and in several languages: they only settle what the 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 
 from discreet.programme.amounts import is_named_amount
 from discreet.programme.facts import ColumnFacts, Kind, number_of
@@ -54,6 +56,22 @@ def words_of(name: str) -> list[str]:
     """The words of a column's name: SA2_CODE_2021 as sa, code."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return [word for word in re.split(r"[^a-z]+", spaced.lower()) if word]
+
+
+def plain_name(column: str) -> str:
+    """The name of a variable for a column: letters without accents, digits and _; it begins with a letter."""
+    plain = unicodedata.normalize("NFKD", column.replace("ß", "ss"))  # Größe as Gro + an accent + sse
+    letters = "".join(sign for sign in plain if not unicodedata.combining(sign))
+    word = re.sub(r"[^A-Za-z0-9]+", "_", letters).strip("_")
+    return word if re.match(r"[A-Za-z]", word) else f"v_{word}".rstrip("_")
+
+
+def unused_name(name: str, names: Iterable[str]) -> str:
+    """The name, with a number where it is taken: codelists become files, where capital letters may not matter."""
+    taken, number, found = {one.lower() for one in names}, 2, name
+    while found.lower() in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found
 
 
 def named(name: str, hints: str) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from datetime import date
 
 from discreet.errors import mistake
 from discreet.programme.codelist import Code
-from discreet.programme.columns import is_year, no_values, steps_of, years_in
+from discreet.programme.columns import is_year, no_values, plain_name, steps_of, unused_name, years_in
 from discreet.programme.facts import ColumnFacts, Kind, TableFacts, number_of
 from discreet.programme.inference import Decision, Inferred, Role
 from discreet.programme.labels import Labels
@@ -172,7 +171,7 @@ def _level_names(chain: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
     """The breakdowns of a hierarchy, named after its columns, and their labels."""
     levels: dict[str, str] = {}
     for column in _distinguishing(chain):
-        levels[_unused(_word(column), set(levels))] = column
+        levels[unused_name(plain_name(column).upper(), levels)] = column
     depths = {name: depth for depth, name in enumerate(levels, start=1)}
     return depths, {name: label for name, column in levels.items() if (label := _spaced(column))}
 
@@ -247,7 +246,7 @@ def _variables(inferred: Inferred, taken: set[str]) -> list[DraftVariable]:
             holding = [table for table in inferred.tables if inferred.role(table.unit, column) is role]
             if not holding:
                 continue
-            name = _unused(_word(column), names)
+            name = unused_name(plain_name(column).upper(), names)
             names.add(name)
             decision = inferred.decision(holding[0].unit, column)
             reason = decision.reason if decision else ""
@@ -330,7 +329,7 @@ def _with_missing(one: DraftVariable, missing: bool) -> DraftVariable:
     if not missing:
         return one
     known = {row.code for row in one.rows}
-    code = _unused(MISSING, known)
+    code = unused_name(MISSING, known)
     return replace(one, missing=code, rows=(*one.rows, Code(code, "", NOT_STATED)))
 
 
@@ -539,21 +538,6 @@ def _told_apart(variables: Sequence[DraftVariable]) -> tuple[DraftVariable, ...]
     """The variables, without labels that another one has or is named by."""
     shown = Counter(text for one in variables for text in {one.name, one.label})
     return tuple(one if shown[one.label] == 1 else replace(one, label="") for one in variables)
-
-
-def _word(name: str) -> str:
-    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss"))  # Größe as Gro + an accent + sse
-    letters = "".join(sign for sign in plain if not unicodedata.combining(sign))
-    word = re.sub(r"[^A-Za-z0-9]+", "_", letters).strip("_")
-    return word.upper() if re.match(r"[A-Za-z]", word) else f"V_{word}".upper().rstrip("_")
-
-
-def _unused(name: str, names: set[str]) -> str:
-    number = 2
-    found = name
-    while found in names:
-        found, number = f"{name}_{number}", number + 1
-    return found
 
 
 def dependent_pairs(proposal: Proposal) -> Iterator[tuple[str, str]]:

@@ -231,8 +231,12 @@ def without_user(uri: str) -> str:
 
 
 def database_file(uri: str, folder: Path) -> Path:
-    """The file that ``sqlite://census.db`` (in the folder) or ``sqlite:///srv/census.db`` (anywhere) names."""
-    return folder / Path(uri.partition("://")[2]).expanduser()
+    """The file that ``sqlite://census.db`` (in the folder) or ``sqlite:///srv/census.db`` (anywhere) names.
+
+    SQLAlchemy writes an absolute path after one slash more.
+    """
+    path = re.sub("^/+", "/", uri.partition("://")[2])
+    return folder / Path(path).expanduser()
 
 
 def resolve_source(entry: str | DeclaredSource, folder: Path, file: str, key: str) -> Source:
@@ -363,6 +367,9 @@ def file_source(given: str, folder: Path, file: str, key: str) -> FileSource:
     """Find the files that were declared; a folder means the Parquet files in it."""
     if given.startswith("file:/"):
         return replace(file_source(unquote(urlsplit(given).path), folder, file, key), given=given)
+    if given.startswith(("http://", "https://")):
+        remedy = "fetch the file, and give its path"
+        raise Mistakes([Problem(file, key, f"{without_user(given)} is a web address", remedy)])
     if "://" in given:
         remedy = f'write {key.rpartition(".")[2]} = {{ uri = "..", table = ".." }}'
         raise Mistakes([Problem(file, key, without_user(given), remedy)])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.errors import Mistakes, mistake
 
@@ -99,6 +99,10 @@ class PureEpsilon(_Amounts):
 
     epsilon: Fraction
 
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: int | Fraction) -> None: ...
+
     def times(self, count: int) -> PureEpsilon:
         """The same loss ``count`` times, for instance once in each cell that a record touches."""
         return PureEpsilon(self.epsilon * count)
@@ -114,6 +118,10 @@ class EpsilonDelta(_Amounts):
 
     epsilon: Fraction
     delta: Fraction
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: int | Fraction, delta: int | Fraction) -> None: ...
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -138,6 +146,10 @@ class Rho(_Amounts):
     """Zero-concentrated differential privacy: Renyi divergence of order a at most a * rho, for all a > 1."""
 
     rho: Fraction
+
+    if TYPE_CHECKING:
+
+        def __init__(self, rho: int | Fraction) -> None: ...
 
     def times(self, count: int) -> Rho:
         """The same loss ``count`` times, for instance once in each cell that a record touches."""
