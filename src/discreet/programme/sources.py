@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -52,6 +53,7 @@ HADOOP = (  # file systems that Spark reads and writes
 )
 JDBC = "jdbc:"
 DELTA_LOG = "_delta_log"  # the folder by which a Delta table is known
+MOST_FILES = 200_000  # of one source, folders included
 DATABASE_FILES = ("sqlite", "duckdb")
 _PASSWORD_IN_QUERY = re.compile(r"://[^\s/]*:[^\s/]*@|password\s*=", re.IGNORECASE)
 _PASSWORD_IN_JDBC = re.compile(r"://[^\s/]*:[^\s/]*@|passw\w*\s*=|:[^/:@\s]+/[^/@\s]+@", re.IGNORECASE)
@@ -103,11 +105,7 @@ class FileSource:
     @property
     def root(self) -> Path:
         """The folder above the first wildcard of the pattern."""
-        parts = Path(self.pattern).parts
-        first = next(
-            (k for k, part in enumerate(parts) if part in ("**", "*") or has_magic(_plain(part))), -1
-        )
-        return Path(*(_plain(part) for part in parts[:first]))
+        return _root(self.pattern)
 
     def paths(self) -> tuple[Path, ...]:
         """The files that exist now, in the order of their names."""
@@ -380,6 +378,9 @@ def file_source(given: str, folder: Path, file: str, key: str) -> FileSource:
         pattern = escape(str(place))
     else:
         pattern = str(Path(escape(str(folder))) / Path(given).expanduser())
+    if _is_endless(pattern):
+        value = f"{given!r} has more than {MOST_FILES:,} files and folders below it"
+        raise Mistakes([Problem(file, key, value, "name the folder of the records")])
     found = _matches(pattern)
     if not found:
         # what was meant as an address of a database may contain a password
@@ -404,6 +405,24 @@ def format_of(path: Path) -> FileFormat | None:
     """The format by a file's name, or None."""
     name = path.name.lower()
     return next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
+
+
+def _root(pattern: str) -> Path:
+    parts = Path(pattern).parts
+    first = next((k for k, part in enumerate(parts) if part in ("**", "*") or has_magic(_plain(part))), -1)
+    return Path(*(_plain(part) for part in parts[:first]))
+
+
+def _is_endless(pattern: str) -> bool:
+    """Whether a pattern of files at any depth leads to more of them than records have, or to links in a circle."""
+    if "**" not in pattern:
+        return False
+    seen = 0
+    for _, folders, files in os.walk(_root(pattern), followlinks=True):
+        seen += len(folders) + len(files)
+        if seen > MOST_FILES:
+            return True
+    return False
 
 
 def _matches(pattern: str) -> list[Path]:
