@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import socket
@@ -108,8 +109,14 @@ class Session:
         if command.startswith("discreet ") and not SHELL.search(command):
             code, said = discreet(shlex.split(command))
         else:
+            programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
             done = subprocess.run(
-                ["bash", "-ec", command], capture_output=True, text=True, cwd=self.folder, check=False
+                ["bash", "-ec", command],
+                capture_output=True,
+                text=True,
+                cwd=self.folder,
+                env=os.environ | {"PATH": programs},
+                check=False,
             )
             code, said = done.returncode, done.stdout + done.stderr
         assert code == int(expected or 0), f"{command}\nexit code {code}\n{said}"

@@ -802,7 +802,8 @@ def test_the_library_and_the_public_page_know_fitted_counts(country: Path) -> No
     )
     assert report.hierarchy is not None
     assert len(report.hierarchy.accuracy) > 0
-    assert report.averaging is None
+    with pytest.raises(Mistakes, match="does not apply to this release"):
+        assert report.averaging
     attacked = ds.attack(country / "release", areas=2, progress=False)
     exposed = attacked["estimates"]
     assert isinstance(exposed, EstimateFindings)
