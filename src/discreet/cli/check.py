@@ -35,7 +35,7 @@ from discreet.cli.protect import (
 from discreet.engine.computing import computing
 from discreet.errors import DiscreetError, Mistakes, Problem, mistake
 from discreet.io.secret import read_secret
-from discreet.pipeline.check import Intention, check_data, check_notes, reading_notes
+from discreet.pipeline.check import Intention, check_data, check_notes, inspection_of, reading_notes
 from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.judgement import problems_of
 from discreet.programme.engine_kind import EngineKind
@@ -126,9 +126,10 @@ def _judged(
     with computing(programme, kind) as where, shown_progress(quiet) as progress:
         if intended is not None:
             intended = replace(intended, engine=where.engine)
-        found = check_data(where.programme, threads, progress, intended, where.engine)
+        looked = inspection_of(where.programme, where.engine)
+        found = check_data(where.programme, threads, progress, intended, where.engine, looked)
         reading = [*reading_notes(where.programme)]
-        notes = [] if found else [*check_notes(where.programme, where.engine)]
+        notes = [] if found else [*check_notes(where.programme, looked, where.engine)]
     if found:
         return found, reading, notes
     if intended is not None:

@@ -13,7 +13,6 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
@@ -62,6 +61,7 @@ _CSV_HEAD = 1 << 20
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark write for a gap
 UNREADABLE = (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error)  # what damaged files raise
 _DIGEST_BLOCK = 1 << 22
+_BUFFER = 1 << 16  # bytes of a column read at a time: whole row groups at once would be new memory for each
 
 
 def open_files(source: FileSource, key: str) -> Records:
@@ -269,7 +269,9 @@ def _read_parquet(
     folders = {name: value for name, value in _partition(path, root).items() if name in columns}
     try:
         read_dictionary = [name for name in texts if name not in folders]
-        with pq.ParquetFile(path.absolute(), read_dictionary=read_dictionary) as file:
+        with pq.ParquetFile(
+            path.absolute(), read_dictionary=read_dictionary, buffer_size=_BUFFER, pre_buffer=False
+        ) as file:
             own = set(file.schema_arrow.names)
             named = {name: value for name, value in folders.items() if name not in own}
             read = [name for name in columns if name not in named]
@@ -284,10 +286,17 @@ def require_sound(batch: pa.RecordBatch) -> None:
     """Refuse values beyond their dictionary, which Arrow reads from damaged pages: kernels would count other memory."""
     for column in batch.columns:
         if pa.types.is_dictionary(column.type):
-            found = pc.min_max(column.indices).as_py()
-            if found["max"] is not None and not 0 <= found["min"] <= found["max"] < len(column.dictionary):
+            if _largest(column.indices) >= len(column.dictionary):
                 raise pa.ArrowInvalid("values beyond the dictionary")
             column.dictionary.validate(full=True)
+
+
+def _largest(indices: pa.Array) -> int:
+    """The largest of some indices, -1 of none; a negative one counts as a huge one."""
+    if indices.null_count:
+        indices = indices.drop_null()
+    numbers = indices.to_numpy(zero_copy_only=False)
+    return int(numbers.view(f"u{numbers.itemsize}").max()) if len(numbers) else -1
 
 
 def _with_columns(

@@ -1,4 +1,4 @@
-"""Hashes of the ids of a table, in bounded memory, and whether one of them occurs too often.
+"""Hashes of the ids of a table, in bounded memory: whether one occurs too often, and how many different ones there are.
 
 The ids of a hundred million persons have 0.8 GB of hashes. Beyond ``MOST`` they are sorted and written to a temporary
 file without a name: no other process can open it, and it is gone with this one, however it ends.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
+from collections.abc import Iterator
 from typing import IO
 
 import numpy as np
@@ -47,16 +48,30 @@ class IdHashes:
 
     def occurs(self, times: int) -> bool:
         """Whether an id was added so many times, by its hash: n different ids collide with probability n^2/2^65."""
+        return any(
+            len(some) >= times and bool((some[times - 1 :] == some[: len(some) - times + 1]).any())
+            for some in self._ascending()
+        )
+
+    def distinct(self) -> int:
+        """The number of different hashes."""
+        return sum(min(1, len(some)) + int((some[1:] != some[:-1]).sum()) for some in self._ascending())
+
+    def _ascending(self) -> Iterator[Hashes]:
+        """All hashes in ascending order, some at a time: equal ones are together."""
         if not self._runs:
-            return _occurs(self._pending[: self._used], times)
+            some = self._pending[: self._used]
+            some.sort()
+            yield some
+            return
         self._store()
         total = sum(int(run[-1] - run[0]) for run in self._runs)
         at_once = max(1, RANGES * self._most // total)
         self._pending = self._room()
-        return any(
-            _occurs(np.concatenate([self._read(run, first, first + at_once) for run in self._runs]), times)
-            for first in range(0, RANGES, at_once)
-        )
+        for first in range(0, RANGES, at_once):
+            some = np.concatenate([self._read(run, first, first + at_once) for run in self._runs])
+            some.sort()
+            yield some
 
     def _room(self) -> Hashes:
         return np.empty(self._most, dtype=np.uint64)  # memory is only taken where it is written to
@@ -85,9 +100,3 @@ class IdHashes:
         assert self._file is not None
         self._file.seek(8 * begin)
         return np.frombuffer(self._file.read(8 * (end - begin)), dtype=np.uint64)
-
-
-def _occurs(hashes: Hashes, times: int) -> bool:
-    """Whether one of the hashes, which are sorted in place, is there so many times."""
-    hashes.sort()
-    return len(hashes) >= times and bool((hashes[times - 1 :] == hashes[: len(hashes) - times + 1]).any())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -25,6 +25,7 @@ from discreet.pipeline.judgement import (
     counted_needs,
     data_problems,
     declared_problems,
+    divided_warnings,
     found_warnings,
     noted,
     problems_of,
@@ -41,7 +42,7 @@ from discreet.programme.cube import Cube
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme, ReadyMade, Unit
 from discreet.release.manifest import is_release
-from discreet.run.run import Engine, checked_blocks
+from discreet.run.run import Engine, Inspection, checked_blocks
 from discreet.swap.relocate import Relocations
 from discreet.swap.swapping import swap
 from discreet.tabulate.ready_made import ready_made_table
@@ -95,12 +96,23 @@ def check_data(
     progress: Progress | None = None,
     intended: Intention | None = None,
     engine: Engine | None = None,
+    inspection: Inspection | None = None,
 ) -> list[Problem]:
     """Read all data of a programme and return its problems, with those of an intended release where one is given.
 
-    Without a secret ids are hashed under a temporary key to find duplicates.
+    Without a secret ids are hashed under a temporary key to find duplicates. ``inspection`` notes what is no problem.
     """
-    return list(dict.fromkeys(_problems(programme, threads, progress or Quiet(), intended, engine)))
+    looked = inspection or inspection_of(programme, engine)
+    found = _problems(programme, threads, progress or Quiet(), intended, engine, looked)
+    return list(dict.fromkeys(found))
+
+
+def inspection_of(programme: Programme, engine: Engine | None) -> Inspection:
+    """The units whose geography is judged while their codes are read; swapping and engines judge it by themselves."""
+    if engine is not None or programme.swap is not None or programme.population is None:
+        return Inspection(frozenset())
+    units = programme.population.units.values()
+    return Inspection(frozenset(unit.name for unit in units if counted_needs(programme, unit) is not None))
 
 
 def reading_notes(programme: Programme) -> Iterator[str]:
@@ -115,10 +127,15 @@ def reading_notes(programme: Programme) -> Iterator[str]:
             yield f"{name} is read as CSV {form}; declare delimiter, encoding or decimal to change it."
 
 
-def check_notes(programme: Programme, engine: Engine | None = None) -> Iterator[str]:
-    """What an office should know of a sound programme: mistakes that cannot change the release, what weights show."""
+def check_notes(programme: Programme, inspection: Inspection, engine: Engine | None = None) -> Iterator[str]:
+    """What an office should know of a sound programme: mistakes that cannot change the release, what weights show.
+
+    ``inspection``: that of ``check_data``.
+    """
     yield from _amount_notes(programme)
-    yield from found_warnings(programme) if engine is None else engine.call(found_warnings, programme)
+    yield from divided_warnings(inspection.divided)
+    given = programme, inspection.units
+    yield from found_warnings(*given) if engine is None else engine.call(found_warnings, *given)
     weighted = [cube.id for cube in programme.cubes if cube.weight]
     if not weighted or not isinstance(programme.noise, CellKeyNoise):
         return
@@ -146,6 +163,7 @@ def _problems(
     progress: Progress,
     intended: Intention | None,
     engine: Engine | None,
+    inspection: Inspection,
 ) -> Iterator[Problem]:
     if engine is not None:
         engine.require(programme)
@@ -163,9 +181,11 @@ def _problems(
     secret = passing if intended is None else intended.secret
     for unit in programme.population.units.values() if programme.population else ():
         progress.stage(f"checking {unit.name}")
-        yield from noted(partial(_unit_problems, programme, unit, chosen, secret, threads, progress, engine))
+        yield from noted(
+            partial(_unit_problems, programme, unit, chosen, secret, threads, progress, engine, inspection)
+        )
     if engine is None:
-        yield from _further_problems(programme, chosen, secret, threads, progress)
+        yield from _further_problems(programme, chosen, secret, threads, progress, inspection.units)
     else:
         yield from engine.call(_found_problems, programme, chosen, secret, threads)
 
@@ -177,10 +197,15 @@ def _found_problems(
 
 
 def _further_problems(
-    programme: Programme, chosen: Mechanism | None, secret: bytes, threads: int, progress: Progress
+    programme: Programme,
+    chosen: Mechanism | None,
+    secret: bytes,
+    threads: int,
+    progress: Progress,
+    inspected: Collection[str] = (),
 ) -> Iterator[Problem]:
     """What is found beside the codes of records: places, swapping, and ready-made counts."""
-    yield from data_problems(programme)
+    yield from data_problems(programme, inspected)
     if programme.swap is not None:
         yield from noted(partial(_swap_problems, programme, secret, threads, progress))
     for cube in programme.cubes:
@@ -214,6 +239,7 @@ def _unit_problems(
     threads: int,
     progress: Progress,
     engine: Engine | None,
+    inspection: Inspection,
 ) -> Iterator[Problem]:
     needs = counted_needs(programme, unit)
     if needs is None:
@@ -224,5 +250,9 @@ def _unit_problems(
     if engine is not None:
         yield from engine.judge(wanted, secret, chosen, progress)
         return
-    for _ in checked_blocks(UnitReader(wanted, secret, threads), chosen, progress):
+    if unit.name in inspection.units:
+        blocks = inspection.blocks(programme, wanted, secret, threads, chosen, progress)
+    else:
+        blocks = checked_blocks(UnitReader(wanted, secret, threads), chosen, progress)
+    for _ in blocks:
         pass

@@ -9,7 +9,7 @@ one, and whether the disk has room.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -66,26 +66,35 @@ def declared_problems(programme: Programme, chosen: Mechanism | None) -> Iterato
         yield from id_problems([described(cube, programme.labels) for cube in programme.cubes])
 
 
-def data_problems(programme: Programme) -> Iterator[Problem]:
-    """What a look at some columns shows before records are counted: places, and the sizes of households."""
+def data_problems(programme: Programme, inspected: Collection[str] = ()) -> Iterator[Problem]:
+    """What a look at some columns shows before records are counted: places, and the sizes of households.
+
+    ``inspected``: units whose places are judged while they are counted.
+    """
     for unit in programme.population.units.values() if programme.population else ():
-        yield from noted(partial(place_problems, programme, unit))
+        if unit.name not in inspected:
+            yield from noted(partial(place_problems, programme, unit))
     yield from noted(partial(place_column_problems, programme))
     yield from noted(partial(household_problems, programme, {cube.unit for cube in programme.cubes}))
 
 
-def found_data_problems(programme: Programme) -> tuple[Problem, ...]:
+def found_data_problems(programme: Programme, inspected: Collection[str] = ()) -> tuple[Problem, ...]:
     """The same, found where an engine reads records."""
-    return tuple(data_problems(programme))
+    return tuple(data_problems(programme, inspected))
 
 
-def found_warnings(programme: Programme) -> tuple[str, ...]:
+def found_warnings(programme: Programme, inspected: Collection[str] = ()) -> tuple[str, ...]:
     """Mistakes in records that cannot change the release, which ``check`` and ``protect`` state and do not refuse."""
-    divided = () if programme.swap is not None else noted(partial(divided_households, programme))
+    read = programme.swap is None and "persons" not in inspected
     return (
-        *(f"Not refused, because nothing is swapped: {problem}" for problem in divided),
+        *divided_warnings(noted(partial(divided_households, programme)) if read else ()),
         *(f"Not refused, because no cube counts it: {problem}" for problem in _uncounted(programme)),
     )
+
+
+def divided_warnings(found: Iterable[Problem]) -> tuple[str, ...]:
+    """Households in two places, as warnings."""
+    return tuple(f"Not refused, because nothing is swapped: {problem}" for problem in found)
 
 
 def counted_needs(programme: Programme, unit: Unit) -> Needs | None:

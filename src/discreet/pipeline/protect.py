@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -32,7 +32,13 @@ from discreet.pipeline.earlier import (
     require_comparable,
     require_releases,
 )
-from discreet.pipeline.judgement import declared_problems, found_data_problems, found_warnings, problems_of
+from discreet.pipeline.judgement import (
+    declared_problems,
+    divided_warnings,
+    found_data_problems,
+    found_warnings,
+    problems_of,
+)
 from discreet.pipeline.spending import Paid, Spending, uncharged
 from discreet.programme.programme import Programme
 from discreet.programme.release import ReleaseFormat
@@ -52,7 +58,7 @@ from discreet.release.manifest import (
 from discreet.release.reader import Release
 from discreet.run.identity import Identity, RunDigests, begin, begin_again, keyed_digest, require_unchanged
 from discreet.run.issued import Issuing, issuing
-from discreet.run.run import Engine, Places, Run, Swapped, require_none
+from discreet.run.run import Engine, Inspection, Places, Run, Swapped, require_none
 from discreet.run.tabulating import tabulate, tabulate_together
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable
 
@@ -335,10 +341,14 @@ class _Protecting:
 
     def make(self, folder: ReleaseFolder) -> _Made:
         """Swap, count, perturb and write everything that an earlier run of the same identity has not finished."""
-        require_none(self.run.call(found_data_problems, self.programme))
-        warnings = self.run.call(found_warnings, self.programme)
+        finished = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
+        inspection = Inspection(self._inspected(finished))
+        require_none(self.run.call(found_data_problems, self.programme, inspection.units))
+        warnings = self.run.call(found_warnings, self.programme, inspection.units)
         swapped = self.run.swap(folder.private)
-        entries, rows, resumed = self._cubes(folder, swapped)
+        run = replace(self.run, inspection=inspection)
+        entries, rows, resumed = self._cubes(run, folder, finished, swapped)
+        warnings = divided_warnings(inspection.divided) + warnings
         require_unchanged(self.programme, self.identity)
         self.run.progress.stage("writing codelists and notes")
         publication, formats = self._publication(), self.programme.release.formats
@@ -349,6 +359,18 @@ class _Protecting:
         manifest = release_manifest(publication, entries, shared, self._digests(), self.identity.fingerprint)
         notes = warnings + self.mechanism.notes + self._fit_notes + (swapped.conflicts if swapped else ())
         return _Made(manifest, rows, resumed, notes)
+
+    def _inspected(self, finished: Mapping[str, CubeEntry]) -> frozenset[str]:
+        """The units whose geography is judged while they are counted: swapping needs it before, and executors count
+        only parts of a table."""
+        if self.programme.swap is not None or self.run.engine is not None:
+            return frozenset()
+        if self.programme.hierarchy is not None:
+            return frozenset({self.programme.hierarchy.unit})
+        left = [cube for cube in self.programme.cubes if cube.id not in finished]
+        if left and self.blocks:
+            left = list(self.programme.cubes)  # tables that are fitted together are all counted again
+        return frozenset(cube.unit for cube in left if cube.id not in self.programme.ready_made)
 
     def _certificate(self) -> str | None:
         chosen = self.mechanism
@@ -383,25 +405,22 @@ class _Protecting:
             yield from found
 
     def _cubes(
-        self, folder: ReleaseFolder, swapped: Swapped | None
+        self, run: Run, folder: ReleaseFolder, finished: Mapping[str, CubeEntry], swapped: Swapped | None
     ) -> tuple[list[CubeEntry], dict[str, int], int]:
-        entries = {cube.id: entry for cube in self.programme.cubes if (entry := folder.finished(cube.id))}
-        resumed = len(entries)
+        entries, resumed = dict(finished), len(finished)
         publication, formats = self._publication(), with_parquet(self.programme.release.formats)
         split = self.programme.release.split
         if isinstance(self.mechanism, HierarchicalMechanism):
-            fitting = hierarchical.Fitting(
-                self.programme, self.mechanism, folder, publication, self.run.threads
-            )
-            written, rows = fitting.make(self.run, _places(swapped), self._pay)
+            fitting = hierarchical.Fitting(self.programme, self.mechanism, folder, publication, run.threads)
+            written, rows = fitting.make(run, _places(swapped), self._pay)
             self._measured, self._fit_notes = written.files, written.notes
             return [written.cubes[cube.id] for cube in self.programme.cubes], dict(rows), 0
         if self.blocks and resumed < len(self.programme.cubes):
-            entries, rows = self._adjusted(folder, swapped, publication)
+            entries, rows = self._adjusted(run, folder, swapped, publication)
             return [entries[cube.id] for cube in self.programme.cubes], rows, 0
         finish = partial(_published_cube, self.mechanism, folder, publication, formats, split)
         left = [cube for cube in self.programme.cubes if cube.id not in entries]
-        found = tabulate(self.run, left, finish, _places(swapped), self._paying)
+        found = tabulate(run, left, finish, _places(swapped), self._paying)
         entries.update(found.made)
         return [entries[cube.id] for cube in self.programme.cubes], dict(found.rows), resumed
 
@@ -426,7 +445,7 @@ class _Protecting:
         return keyed_digest(together(chosen.identities(self.programme.cubes)).encode(), chosen.key)
 
     def _adjusted(
-        self, folder: ReleaseFolder, swapped: Swapped | None, publication: Publication
+        self, run: Run, folder: ReleaseFolder, swapped: Swapped | None, publication: Publication
     ) -> tuple[dict[str, CubeEntry], dict[str, int]]:
         """Perturb all cubes before one is written: their cells are fitted together."""
         cubes, formats = self.programme.cubes, with_parquet(self.programme.release.formats)
@@ -434,7 +453,7 @@ class _Protecting:
             _adjusted_cubes, self.blocks, folder, publication, formats, self.programme.release.split
         )
         written, rows = tabulate_together(
-            self.run, cubes, self.mechanism.measure, fit, _places(swapped), self._paying
+            run, cubes, self.mechanism.measure, fit, _places(swapped), self._paying
         )
         return written, dict(rows)
 

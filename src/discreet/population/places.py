@@ -1,13 +1,15 @@
 """Checks of the geography: that its levels nest, and that each household is in one place.
 
 The first refuses a release. Only swapping depends on the second, and finds it itself, so it is otherwise a warning.
+Both look at batches of records, either of a reading of their own or of one that counts them.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,8 @@ from numpy.typing import NDArray
 from discreet.errors import Problem
 from discreet.io.databases import open_source
 from discreet.io.files import Records
-from discreet.maths.cells.keys import hash_order
+from discreet.io.id_hashes import IdHashes
+from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.population import encode
 from discreet.programme.codelist import Codelist
 from discreet.programme.programme import Programme, Unit, Variable
@@ -25,46 +28,173 @@ from discreet.programme.programme import Programme, Unit, Variable
 Place = tuple[str, ...]  # coarse to fine
 
 
+class PlacesSeen:
+    """The different places of a unit's records; ``coded`` are its columns of the geography."""
+
+    def __init__(self, programme: Programme, unit: Unit, records: Records) -> None:
+        rule = programme.population
+        self._geography = rule.geography if rule is not None else ()
+        self._unit, self._records, self._variables = unit, records, tuple(programme.variables.values())
+        self.plain: Sequence[str] = ()
+        self.coded = [column for column in self._geography if column in records.schema.names]
+        if not self.coded and rule is not None and len(rule.units) > 1:
+            self._geography = ()  # the places may be only in the tables of the other units
+        self._places: set[Place] = set()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Note the places of some records."""
+        if self.coded:
+            self._places.update(_distinct(batch, self.coded))
+
+    def problems(self) -> Iterator[Problem]:
+        """Missing columns, records without a place, levels that do not nest."""
+        yield from _lacking(self._geography, self._records, self._unit)
+        if not self.coded:
+            return
+        places, columns = self._places, self.coded
+        if code_of_missing(columns[-1], self._variables) is not None:
+            places = {place for place in places if place[-1] is not None}
+        yield from _gap_problems(places, columns, self._records)
+        places = {place for place in places if None not in place}
+        yield from _nesting_problems(places, columns, self._records, self._unit)
+        yield from _codelist_problems(places, columns, self._records, self._variables)
+
+
 def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
-    """The problems of a unit's geography: missing columns, records without a place, levels that do not nest."""
-    rule = programme.population
-    if rule is None or not rule.geography:
+    """The problems of a unit's geography."""
+    if programme.population is None or not programme.population.geography:
         return
     records = open_source(unit.source, f"population.{unit.name}")
-    columns = [column for column in rule.geography if column in records.schema.names]
-    if not columns and len(rule.units) > 1:
-        return  # the places may be only in the tables of the other units
-    yield from _lacking(rule.geography, records, unit)
-    if not columns:
-        return
-    places: set[Place] = set()
-    for batch in records.batches([], columns):
-        places.update(_distinct(batch, columns))
-    if code_of_missing(columns[-1], programme.variables.values()) is not None:
-        places = {place for place in places if place[-1] is not None}
-    yield from _gap_problems(places, columns, records)
-    places = {place for place in places if None not in place}
-    yield from _nesting_problems(places, columns, records, unit)
-    yield from _codelist_problems(places, columns, records, programme.variables.values())
+    seen = PlacesSeen(programme, unit, records)
+    for batch in records.batches([], seen.coded) if seen.coded else ():
+        seen.add(batch)
+    yield from seen.problems()
+
+
+class HomesSeen:
+    """Whether members of one household are in several places.
+
+    Members are mostly adjacent, so that no household begins twice where none is divided. Where one does, its members
+    may only be apart: the records are then read again. Ids are hashed under a temporary key, in bounded memory.
+    """
+
+    def __init__(self, records: Records, household: str, finest: str) -> None:
+        self._records, self._household, self._finest = records, household, finest
+        self.plain, self.coded = (household,), (finest,)
+        self._key = secrets.token_bytes(SECRET_BYTES)
+        self._begun = IdHashes()  # households, each where its members begin or change their place
+        self._last: tuple[int, str] | None = None  # household and place of the last record
+        self._is_simple = True  # whether every record has a household and a place
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Look at the next records."""
+        ids, places = encode.bare(batch.column(self._household)), encode.bare(batch.column(self._finest))
+        self._is_simple &= not (ids.null_count or places.null_count)
+        if not self._is_simple or not batch.num_rows:
+            return
+        coded = places if pa.types.is_dictionary(places.type) else places.dictionary_encode()
+        here = coded.indices.to_numpy(zero_copy_only=False)
+        try:
+            are_numbers = pa.types.is_integer(ids.type)
+            numbers = ids.to_numpy() if are_numbers else self._hashed(ids)
+            first = _begins(numbers, here)
+            ends = [(int(numbers[at]), coded.dictionary[int(here[at])].as_py()) for at in (0, -1)]
+            first[0] = ends[0] != self._last
+            self._last = ends[1]
+            self._begun.add(self._hashed(pa.array(numbers[first])) if are_numbers else numbers[first])
+        except encode.BadColumn:
+            self._is_simple = False
+
+    def problems(self) -> Iterator[Problem]:
+        """The problem of a household that is in two places."""
+        if (not self._is_simple or self._begun.occurs(2)) and self._is_divided():
+            yield Problem(
+                self._records.name,
+                "population.household_id",
+                f"a household is in two places of {self._finest!r}",
+                "give all its members the same geography",
+            )
+
+    def _is_divided(self) -> bool:
+        """Whether there are more pairs of a household and a place than households, in another reading of the records.
+
+        Members without a household or a place are skipped.
+        """
+        homes, pairs, known = IdHashes(), IdHashes(), dict[str, int]()
+        for batch in self._records.batches(self.plain, self.coded):
+            ids, place = batch.column(self._household), _numbers(batch.column(self._finest), known)
+            if ids.null_count or (place < 0).any():
+                present = (place >= 0) & pc.is_valid(ids).to_numpy(zero_copy_only=False)
+                ids, place = ids.filter(pa.array(present)), place[present]
+            try:
+                hashes = self._hashed(ids)
+            except encode.BadColumn:
+                return False
+            first = _begins(hashes, place)
+            homes.add(hashes[first])
+            pairs.add(hashes[first] ^ _spread(place[first]))
+        return pairs.distinct() > homes.distinct()
+
+    def _hashed(self, ids: pa.Array) -> NDArray[np.uint64]:
+        return encode.hashed_ids(ids, self._key, "household")
+
+
+def _begins(households: NDArray[Any], places: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark the records that are of another household or in another place than the one before."""
+    first = np.ones(len(households), dtype=bool)
+    first[1:] = (households[1:] != households[:-1]) | (places[1:] != places[:-1])
+    return first
+
+
+class GeographySeen:
+    """What is looked at in the records of a unit while they are read: their places, and the homes of persons."""
+
+    def __init__(self, programme: Programme, unit: Unit, records: Records) -> None:
+        self._places = PlacesSeen(programme, unit, records)
+        self._homes = homes_seen(programme, records) if unit.name == "persons" else None
+
+    @property
+    def looks(self) -> tuple[PlacesSeen | HomesSeen, ...]:
+        """What looks at each batch."""
+        return (self._places,) if self._homes is None else (self._places, self._homes)
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with the geography."""
+        return self._places.problems()
+
+    def divided(self) -> tuple[Problem, ...]:
+        """The problem of a household that is in two places, if there is one."""
+        return () if self._homes is None else tuple(self._homes.problems())
 
 
 def divided_households(programme: Programme) -> Iterator[Problem]:
-    """Whether members of one household are in several places."""
-    rule = programme.population
-    if rule is None or not rule.geography or "persons" not in rule.units:
+    """The problem of a household that is in two places."""
+    records = _persons(programme)
+    seen = None if records is None else homes_seen(programme, records)
+    if records is None or seen is None:
         return
-    records = open_source(rule.units["persons"].source, "population.persons")
+    for batch in records.batches(seen.plain, seen.coded):
+        seen.add(batch)
+    yield from seen.problems()
+
+
+def homes_seen(programme: Programme, records: Records) -> HomesSeen | None:
+    """A look at the homes of persons; None where they have no households, or no places."""
+    rule = programme.population
+    if rule is None:
+        return None
     names, household = records.schema.names, rule.ids.get("households")
     finest = next((column for column in reversed(rule.geography) if column in names), None)
     if household is None or household not in names or finest is None:
-        return
-    if not (_adjacent(records, household, finest) or _Homes.of(records, household, finest).sound()):
-        yield Problem(
-            records.name,
-            "population.household_id",
-            f"a household is in two places of {finest!r}",
-            "give all its members the same geography",
-        )
+        return None
+    return HomesSeen(records, household, finest)
+
+
+def _persons(programme: Programme) -> Records | None:
+    rule = programme.population
+    if rule is None or not rule.geography or "persons" not in rule.units:
+        return None
+    return open_source(rule.units["persons"].source, "population.persons")
 
 
 def code_of_missing(column: str, variables: Iterable[Variable]) -> str | None:
@@ -87,7 +217,7 @@ def _lacking(geography: Iterable[str], records: Records, unit: Unit) -> Iterator
 def _distinct(batch: pa.RecordBatch, columns: list[str]) -> Iterator[Place]:
     """The different places of some records, as text: values are compared, and only different ones become text."""
     stored = [batch.column(name) for name in columns]
-    plain = [_plain(column) for column in stored]
+    plain = [encode.bare(column) for column in stored]
     found = pa.table(_run_starts(plain), names=columns).group_by(columns).aggregate([])
     yield from zip(*(_text(found.column(name).combine_chunks()).to_pylist() for name in columns), strict=True)
 
@@ -108,8 +238,7 @@ def _run_starts(columns: list[pa.Array]) -> list[pa.Array]:
 def _text(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         return pc.take(_text(column.dictionary), column.indices)
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
+    column = encode.bare(column)
     try:
         text = pc.cast(column, pa.string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
@@ -174,83 +303,17 @@ def _code_of(tree: Codelist, level: int, name: str, chain: Place, named: dict[tu
     return named.setdefault((level, name), chain[level])
 
 
-def _adjacent(records: Records, household: str, finest: str) -> bool:
-    """Whether members of each household are adjacent, and in one place, as they mostly are; costs a third of _Homes."""
-    starts: list[NDArray[np.integer]] = []
-    last = None
-    for batch in records.batches([household], [finest]):
-        ids, places = batch.column(household), _plain(batch.column(finest))
-        if not pa.types.is_integer(ids.type) or ids.null_count or places.null_count:
-            return False
-        if not len(ids):
-            continue
-        coded = places if pa.types.is_dictionary(places.type) else places.dictionary_encode()
-        numbers, here = ids.to_numpy(), coded.indices.to_numpy(zero_copy_only=False)
-        first = np.ones(len(numbers), dtype=bool)
-        first[1:] = (numbers[1:] != numbers[:-1]) | (here[1:] != here[:-1])
-        first[0] = (numbers[0], coded.dictionary[int(here[0])].as_py()) != last
-        last = (numbers[-1], coded.dictionary[int(here[-1])].as_py())
-        starts.append(numbers[first])
-    if not starts:
-        return True
-    found = np.sort(np.concatenate(starts))
-    return not bool((found[1:] == found[:-1]).any())
+def _numbers(places: pa.Array, known: dict[str, int]) -> NDArray[np.int64]:
+    """The number of each record's place, by those that are known, -1 where it is missing."""
+    places = encode.bare(places)
+    coded = places if pa.types.is_dictionary(places.type) else places.dictionary_encode()
+    names = [*_text(coded.dictionary).to_pylist(), None]
+    found = [-1 if name is None else known.setdefault(name, len(known)) for name in names]
+    entries = pc.fill_null(pc.cast(coded.indices, pa.int64()), len(names) - 1)
+    numbers: NDArray[np.int64] = np.array(found, dtype=np.int64)[entries.to_numpy(zero_copy_only=False)]
+    return numbers
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    return column.storage if isinstance(column, pa.ExtensionArray) else column
-
-
-class _Homes:
-    """The places of households, by hashes of their ids under a temporary key.
-
-    Members are mostly adjacent, so that only the first of those with the same household and place is stored.
-    """
-
-    def __init__(self, column: str) -> None:
-        self._key = secrets.token_bytes(32)
-        self._ids: list[NDArray[np.uint64]] = []
-        self._places: list[NDArray[np.int32]] = []
-        self._known: dict[str, int] = {}  # place -> its number
-        self._column = column
-
-    @classmethod
-    def of(cls, records: Records, household: str, finest: str) -> _Homes:
-        """The places of all records."""
-        homes = cls(household)
-        for batch in records.batches([household], [finest]):
-            homes.add(batch, batch.column(finest))
-        return homes
-
-    def add(self, batch: pa.RecordBatch, places: pa.Array) -> None:
-        """Record the places of households; members without a household or a place are skipped."""
-        ids, place = batch.column(self._column), self._numbers(places)
-        if ids.null_count or (place < 0).any():
-            known = (place >= 0) & pc.is_valid(ids).to_numpy(zero_copy_only=False)
-            ids, place = ids.filter(pa.array(known)), place[known]
-        try:
-            hashes = encode.hashed_ids(ids, self._key, "household")
-        except encode.BadColumn:
-            return
-        first = np.ones(len(hashes), dtype=bool)
-        first[1:] = (hashes[1:] != hashes[:-1]) | (place[1:] != place[:-1])
-        self._ids.append(hashes[first])
-        self._places.append(place[first])
-
-    def _numbers(self, places: pa.Array) -> NDArray[np.int32]:
-        """The number of each record's place, -1 where it is missing."""
-        places = _plain(places)
-        coded = places if pa.types.is_dictionary(places.type) else places.dictionary_encode()
-        names = [*_text(coded.dictionary).to_pylist(), None]
-        found = [-1 if name is None else self._known.setdefault(name, len(self._known)) for name in names]
-        entries = pc.fill_null(pc.cast(coded.indices, pa.int64()), len(names) - 1)
-        numbers: NDArray[np.int32] = np.array(found, dtype=np.int32)[entries.to_numpy(zero_copy_only=False)]
-        return numbers
-
-    def sound(self) -> bool:
-        """Whether each household is in one place."""
-        if not self._ids:
-            return True
-        order, ids = hash_order(np.concatenate(self._ids))
-        places = np.concatenate(self._places)[order]
-        return not bool(((ids[1:] == ids[:-1]) & (places[1:] != places[:-1])).any())
+def _spread(places: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Different words for different places: a hash that is combined with two of them differs in many bits."""
+    return (places.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -242,6 +242,21 @@ _Item = TypeVar("_Item")
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
+class Look(Protocol):
+    """A look at the records of a table while they are read, before they are encoded."""
+
+    @property
+    def plain(self) -> Sequence[str]:
+        """The columns that it needs as they are."""
+
+    @property
+    def coded(self) -> Sequence[str]:
+        """The columns that it needs dictionary-encoded, where that is cheaper."""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Look at some records."""
+
+
 class UnitReader:
     """Reads one unit's table once: ``blocks`` streams it, ``problems`` then lists what is wrong."""
 
@@ -252,9 +267,10 @@ class UnitReader:
         threads: int,
         relocation: Relocation | None = None,
         records: Records | None = None,
+        looks: Sequence[Look] = (),
     ) -> None:
         """``records``: a part of the unit's table, where it is not read from its source."""
-        self._secret, self._threads, self._relocation = secret, threads, relocation
+        self._secret, self._threads, self._relocation, self._looks = secret, threads, relocation, looks
         self._records = records or open_source(needs.unit.source, f"population.{needs.unit.name}")
         missing = list(missing_columns(needs, self._records))
         if missing:
@@ -286,7 +302,9 @@ class UnitReader:
         plain = self._needs.plain_columns()
         if self._relocation is not None and self._relocation.column not in plain:
             plain.append(self._relocation.column)
-        batches = self._records.batches(plain, self._needs.coded_columns())
+        plain += [name for look in self._looks for name in look.plain]
+        coded = [*self._needs.coded_columns(), *(name for look in self._looks for name in look.coded)]
+        batches = self._records.batches(list(dict.fromkeys(plain)), list(dict.fromkeys(coded)))
         with ThreadPoolExecutor(self._threads) as pool:
             yield from _ahead(self._block(batch, pool) for batch in batches if batch.num_rows)
 
@@ -304,6 +322,8 @@ class UnitReader:
 
     def _block(self, batch: pa.RecordBatch, pool: Executor) -> EncodedRecords:
         self._found.records += batch.num_rows
+        for look in self._looks:
+            look.add(batch)
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         names = [variable.name for variable in self._needs.variables]
         room = encode.room({name: self._coders[name].categories for name in names}, batch.num_rows)

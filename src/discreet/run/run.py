@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, ParamSpec, Protocol, TypeVar
 
 from discreet.errors import Mistakes, Problem
+from discreet.io.databases import open_source
 from discreet.io.progress import Progress, Quiet
 from discreet.lazy import lazily
 from discreet.maths.cells.keys import improbably_small
 from discreet.perturb.mechanism import Mechanism
 from discreet.population.encode import EncodedRecords
+from discreet.population.places import GeographySeen
 from discreet.population.reading import Findings, Needs, Relocation, UnitReader, needs_of
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Programme, Unit
@@ -100,6 +102,32 @@ class Engine(Protocol):
         """
 
 
+@dataclass(eq=False)
+class Inspection:
+    """The units whose geography is judged while their records are read for something else."""
+
+    units: frozenset[str]
+    divided: dict[Problem, None] = field(
+        default_factory=dict
+    )  # households in two places: they refuse nothing
+
+    def blocks(
+        self,
+        programme: Programme,
+        needs: Needs,
+        secret: bytes,
+        threads: int,
+        mechanism: Mechanism | None,
+        progress: Progress,
+    ) -> Iterator[EncodedRecords]:
+        """As ``checked_blocks``; also look at places and households."""
+        records = open_source(needs.unit.source, f"population.{needs.unit.name}")
+        seen = GeographySeen(programme, needs.unit, records)
+        reader = UnitReader(needs, secret, threads, records=records, looks=seen.looks)
+        yield from checked_blocks(reader, mechanism, progress, seen)
+        self.divided.update(dict.fromkeys(seen.divided()))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
     """One run over a programme; confidential: its secret and mechanism are not in its repr."""
@@ -110,6 +138,7 @@ class Run:
     threads: int = 1
     progress: Progress = field(default=Quiet(), repr=False)
     engine: Engine | None = field(default=None, repr=False)  # None: this machine
+    inspection: Inspection | None = field(default=None, repr=False)  # never where households are swapped
 
     def swap(self, private: Path | None = None) -> Swapped | None:
         """Swap households if the programme declares it; the same secret gives the same swap.
@@ -144,19 +173,24 @@ class Run:
         self, unit: Unit, cubes: Iterable[Cube], places: Places | None = None
     ) -> Iterator[EncodedRecords]:
         """Stream the records of a unit with what some cubes need; raise at the end if some are invalid."""
+        needs = needs_of(self.programme, unit, cubes)
+        if self.inspection is not None and unit.name in self.inspection.units:
+            given = self.secret, self.threads, self.mechanism, self.progress
+            return self.inspection.blocks(self.programme, needs, *given)
         moved = places.of(unit) if places else None
-        reader = UnitReader(needs_of(self.programme, unit, cubes), self.secret, self.threads, moved)
+        reader = UnitReader(needs, self.secret, self.threads, moved)
         return checked_blocks(reader, self.mechanism, self.progress)
 
 
 def checked_blocks(
-    reader: UnitReader, mechanism: Mechanism | None, progress: Progress
+    reader: UnitReader, mechanism: Mechanism | None, progress: Progress, seen: GeographySeen | None = None
 ) -> Iterator[EncodedRecords]:
-    """Stream a table to its end and raise all its problems, also those with the noise if it is given."""
+    """Stream a table to its end and raise all its problems, also those of noise and places where these are given."""
     for block in reader.blocks():
         yield block
         progress.step(len(block))
-    require_none(record_problems(reader.found(), reader.needs, reader.records.name, mechanism))
+    found = record_problems(reader.found(), reader.needs, reader.records.name, mechanism)
+    require_none([*found, *(() if seen is None else seen.problems())])
 
 
 def require_none(problems: Iterable[Problem]) -> None:
