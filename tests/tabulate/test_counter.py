@@ -112,11 +112,16 @@ def asked(records: list[Record], tmp_path_factory: pytest.TempPathFactory) -> Pr
     return programme(tmp_path_factory.mktemp("village"), records, CUBES)
 
 
-@pytest.mark.parametrize("dense", [grids.DENSE_CELLS, 0], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("dense", "many"),
+    [(grids.DENSE_CELLS, grids._MANY), (0, grids._MANY), (grids.DENSE_CELLS, 0), (0, 0)],
+    ids=["dense", "sparse", "dense, two codes at a time", "sparse, two codes at a time"],
+)
 def test_every_cell_with_its_key_and_weight_is_what_brute_force_counts(
-    asked: Programme, records: list[Record], monkeypatch: pytest.MonkeyPatch, dense: int
+    asked: Programme, records: list[Record], monkeypatch: pytest.MonkeyPatch, dense: int, many: int
 ) -> None:
     monkeypatch.setattr(grids, "DENSE_CELLS", dense)
+    monkeypatch.setattr(grids, "_MANY", many)
     for name, table in tables(asked).items():
         wanted = brute_force(table.cube, records, TAKEN[name])
         if table.cube.weight is None:

@@ -145,7 +145,8 @@ class CellKeyMechanism:
         places = np.empty(occupied, dtype=np.int64)
         values = np.empty(occupied, dtype=np.int64)
         number = int(_publish(table.cells, self.permutation.arrays, self.lookup.arrays, places, values))
-        places, values = places[:number].copy(), values[:number].copy()
+        places.resize(number)  # in place: a copy would be new memory
+        values.resize(number)
         cells = places if table.positions is None else table.positions[places]
         return ProtectedTable(table.cube, cells, values, self._weighted(table, places, values))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -195,6 +196,7 @@ def largest_grid_for(cube: Cube, rows: AxisRows) -> DenseGrid | SparseGrid:
 
 
 _NARROW = 256
+_MANY = 1 << 18  # records for which it pays to translate two at a time
 _NO_ROWS: dict[str, int] = {}
 _Weights = tuple[DenseGrid | SparseGrid, DenseGrid | SparseGrid]  # sums, and the largest
 
@@ -282,17 +284,55 @@ def _parents(cubes: Sequence[Cube], shared: set[int]) -> list[tuple[_Who, Sequen
     return [(who, some) for who, members in of.items() for some in walks(parents_of(members))]
 
 
+@dataclass(frozen=True, eq=False)
+class _Translation:
+    """How the codes of a variable become the numbers that are counted by."""
+
+    key: str | Classes  # the name of an axis, or classes
+    variable: str
+    numbers: NDArray[Any]  # leaf -> number
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether a number is one byte."""
+        return int(self.numbers.max(initial=0)) < _NARROW
+
+    @cached_property
+    def _shift(self) -> int | None:
+        """What is added to a code, where that is all."""
+        first = int(self.numbers[0]) if len(self.numbers) else 0
+        same = np.array_equal(self.numbers, np.arange(first, first + len(self.numbers)))
+        return first if same else None
+
+    @cached_property
+    def _pairs(self) -> NDArray[np.uint16]:
+        """The numbers of two codes, by both of them as one word."""
+        every = np.zeros(_NARROW, dtype=np.uint16)
+        every[: len(self.numbers)] = self.numbers
+        pairs: NDArray[np.uint16] = np.add.outer(every << 8, every).ravel()
+        return pairs
+
+    def fill(self, codes: NDArray[Any], out: NDArray[Any]) -> None:
+        """Translate the codes of some records; a sum vectorises, and one lookup may serve two neighbours."""
+        if self._shift is not None:  # in the wider type, because the last code could overflow
+            np.add(codes, self._shift, out=out, dtype=out.dtype, casting="unsafe")
+        elif codes.itemsize == out.itemsize == 1 and len(codes) >= _MANY and len(codes) % 2 == 0:
+            counting.recode(codes.view(np.uint16), self._pairs, out.view(np.uint16))
+        else:
+            counting.recode(codes, self.numbers.astype(out.dtype), out)
+
+
 class _Rows:
     """The numbers of each record that are counted by: its nodes along some axes, and its classes."""
 
     def __init__(self, axes: Sequence[Breakdown], classes: Sequence[Classes]) -> None:
         by_name = {axis.full_name: axis for axis in axes}
-        tables: list[_Table] = [
-            *((axis.full_name, axis.variable, axis.node_of_leaf) for axis in by_name.values()),
-            *((one, one.variable, one.of_leaf) for one in dict.fromkeys(classes)),
+        tables = [
+            *(_Translation(axis.full_name, axis.variable, axis.node_of_leaf) for axis in by_name.values()),
+            *(_Translation(one, one.variable, one.of_leaf) for one in dict.fromkeys(classes)),
         ]
-        self._narrow = [table for table in tables if int(table[2].max(initial=0)) < _NARROW]
-        self._wide = [table for table in tables if int(table[2].max(initial=0)) >= _NARROW]
+        self._narrow = [table for table in tables if table.is_narrow]
+        self._wide = [table for table in tables if not table.is_narrow]
         self._room = Nodes(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint32))
 
     @property
@@ -317,15 +357,9 @@ class _Rows:
         """The numbers of the records of a block; the next block overwrites them."""
         nodes = self._room_for(len(block))
 
-        def fill(task: tuple[_Table, NDArray[np.uint8] | NDArray[np.uint32]]) -> None:
-            (_, variable, numbers), out = task
-            codes = block.codes[variable]
-            first = int(numbers[0]) if len(numbers) else 0
-            if np.array_equal(numbers, np.arange(first, first + len(numbers))):
-                # a sum vectorises, a lookup does not; in the wider type, because the last code could overflow
-                np.add(codes, first, out=out, dtype=out.dtype, casting="unsafe")
-            else:
-                counting.recode(codes, numbers.astype(out.dtype), out)
+        def fill(task: tuple[_Translation, NDArray[np.uint8] | NDArray[np.uint32]]) -> None:
+            table, out = task
+            table.fill(block.codes[table.variable], out)
 
         tasks = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
         for _ in pool.map(fill, tasks):
@@ -343,11 +377,8 @@ class _Rows:
         )
 
 
-_Table = tuple[str | Classes, str, NDArray[Any]]  # what it is for, the variable, leaf -> number
-
-
-def _numbered(rows: Sequence[_Table]) -> list[tuple[str | Classes, int]]:
-    return [(key, row) for row, (key, _, _) in enumerate(rows)]
+def _numbered(rows: Sequence[_Translation]) -> list[tuple[str | Classes, int]]:
+    return [(table.key, row) for row, table in enumerate(rows)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
