@@ -11,10 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from discreet.cli.memory import retain_memory
 from discreet.lazy import importing, leave_pandas_out
-
-STAYING = ("serve",)  # commands whose process stays: what they free is returned
 
 
 class LazyGroup(TyperGroup):
@@ -39,8 +36,6 @@ class LazyGroup(TyperGroup):
 @cache
 def built(name: str, module: str) -> Any:
     """One command, built once in a process: a shell of many calls would pay for it each time."""
-    if name not in STAYING:
-        retain_memory()
     with importing():
         found = import_module(f"discreet.cli.{module}")
     leave_pandas_out()
