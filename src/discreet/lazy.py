@@ -78,6 +78,8 @@ def _numba() -> Any:
             import_module("numba.np.arraymath")
         finally:
             linalg.ensure_blas = search
+    if gc.get_freeze_count():  # a command, whose modules are left out already: compiling is a tenth faster
+        gc.freeze()
     return numba
 
 
@@ -99,8 +101,11 @@ class Kernel:
 
     @cached_property
     def compiled(self) -> Any:
-        """Numba's function, whose machine code may come from its cache."""
-        return _numba().njit(**self.options)(self.py_func)
+        """Numba's function, whose machine code may come from its cache.
+
+        It has no entry for C, which Numba would compile for every kernel: a twentieth of the time.
+        """
+        return _numba().njit(no_cfunc_wrapper=True, **self.options)(self.py_func)
 
     @cached_property
     def interpreted(self) -> Any:
