@@ -55,7 +55,7 @@ def total(values: Floats) -> float:
 
 def totals(values: Floats) -> Floats:
     """The sum of each line, rounded once; NaN if one of its numbers is not finite."""
-    finite: Flags = np.isfinite(values).all(axis=1)
+    finite = np.logical_and.reduce(np.isfinite(values), axis=1)
     out = np.full(len(values), np.nan)
     out[finite] = [math.fsum(line) for line in values[finite].tolist()]
     return out
