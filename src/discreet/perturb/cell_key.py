@@ -51,10 +51,11 @@ def _publish(
     Keys are permuted as many at a time as ``at`` and ``keys`` have room for, because a processor overlaps lookups that
     no branch separates.
     """
-    number = 0
-    for first in range(0, cells.size, at.size):
+    number, first = 0, 0
+    while first < cells.size:
+        end = first + at.size if at.size < cells.size - first else cells.size
         found = 0
-        for c in range(first, min(first + at.size, cells.size)):
+        for c in range(first, end):
             at[found] = c
             found += cells[c] & _LOW != 0
         for k in range(found):
@@ -67,6 +68,7 @@ def _publish(
             places[number] = at[k]
             values[number] = value
             number += value > 0
+        first = end
     return number
 
 

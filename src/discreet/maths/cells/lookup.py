@@ -294,7 +294,9 @@ def change_of(
     last_row, wrap_from and wrap_length int64. Returns UNCOVERED for a negative count, which a caller that can
     have one must turn into UncoveredCount. (Raising here would make the kernel eight times slower.)
     """
-    row = max(count, 0)
+    if count < 0:
+        return np.int64(UNCOVERED)
+    row = count
     if count > last_row:
         row = wrap_from
         if wrap_length > 1:
@@ -304,7 +306,7 @@ def change_of(
     at = np.int64(guide[row * GUIDE + np.int64(reduced >> guide_shift)])
     while reduced >= upper[at]:
         at += 1
-    return np.int64(change[at]) if count >= 0 else np.int64(UNCOVERED)
+    return np.int64(change[at])
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
