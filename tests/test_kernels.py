@@ -157,7 +157,7 @@ def test_kernels_are_beside_their_source_or_in_the_users_cache(monkeypatch: pyte
     monkeypatch.setattr(numba.config, "CACHE_DIR", "/somewhere")
     assert folders("/a/b.py") == [Path("/somewhere")]
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/home/me/.cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere/cache")
     first, second = folders("/a/b.py")
     assert first == Path("/a/__pycache__")
     assert second.parts[-2:] == ("discreet", "kernels")

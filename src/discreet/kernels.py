@@ -5,7 +5,7 @@ file has changed that is part of its machine code; where it can write nowhere, i
 name of the file has a digest of the kernel, of all that it uses and of the versions; a folder that can only be read
 is read (an image whose kernels were compiled when it was built), and where nothing can be written, nothing is stored.
 
-A file is used only if nobody else can have written it: it belongs to the user, to root or to the owner of the source,
+A file is used only if no other user can have written it: it belongs to the user, to root or to the owner of the source,
 no group or other user may write it, and its checksum has its own name. So it is as safe as the source.
 """
 

@@ -4,7 +4,7 @@ Newton's method on the optimality conditions, led to the boundary by Mehrotra's 
 Wright, Numerical Optimization, 2006, chapters 14 and 19). All laws take their steps together, one in each line of the
 arrays; the steps of a law do not depend on the others, and its bits are the same on every processor.
 
-That is why no library solves them, although SciPy, Clarabel and OSQP could be at hand: the noise of a release follows
+That is why no library solves them, although SciPy, Clarabel and OSQP are available: the noise of a release follows
 from its p-table, a last bit can move the bound between two changes, and a programme must publish the same bytes on
 every machine. Their sums and logarithms are those of BLAS or of the system, which choose by the processor; OSQP
 minimises quadratic functions only.
