@@ -32,6 +32,7 @@ SOURCE = ROOT / "src" / "discreet"
 ORDER = [
     "errors",
     "lazy",
+    "kernels",
     "text",
     "maths",
     "programme",
@@ -58,7 +59,9 @@ ORDER = [
 ]
 EVERY = sorted(SOURCE.rglob("*.py"))
 PUBLIC = "discreet.__init__"  # imports everything by name, when it is used
-MODULES = sorted(path for path in EVERY if path.parent != SOURCE or path.stem in ("errors", "lazy"))
+MODULES = sorted(
+    path for path in EVERY if path.parent != SOURCE or path.stem in ("errors", "lazy", "kernels")
+)
 
 
 def package(path: Path) -> str:

@@ -37,6 +37,16 @@ def test_it_installs_what_is_pinned() -> None:
     assert any("--require-hashes -r requirements.lock" in words for words in of("RUN"))
 
 
+def test_kernels_are_compiled_where_a_container_reads_them() -> None:
+    """Beside their source, as long as NUMBA_CACHE_DIR does not say otherwise; what is compiled later goes to /tmp."""
+    filled = next(at for at, line in enumerate(LINES) if "discreet demo --quiet" in line)
+    assert filled < next(
+        at for at, line in enumerate(LINES) if line.startswith("COPY --from=build /opt/discreet")
+    )
+    assert not any("NUMBA_CACHE_DIR" in line for line in LINES)
+    assert any("XDG_CACHE_HOME=/tmp/" in words for words in of("ENV"))
+
+
 @pytest.mark.parametrize("page", ["run-in-a-container", "table-builder-behind-a-proxy"])
 def test_options_that_the_pages_name_exist(page: str) -> None:
     """Commands for containers and services are run by no test of the pages."""

@@ -5,11 +5,8 @@ import sys
 from typing import Any
 
 import numpy as np
-import pytest
 
 from discreet.lazy import Kernel, njit
-from discreet.maths import reproducible
-from discreet.maths.noise import ptable_solver
 
 
 @njit()
@@ -67,35 +64,6 @@ def test_judging_starts_without_statistics_and_charts() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("size", [16, reproducible.FEW_AT_FIRST])
-def test_a_few_numbers_have_the_bits_of_the_kernels(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reproducible, "FEW", size)
-    rng = np.random.default_rng(5)
-    high, low = reproducible._log_table()
-    for trial in range(50):
-        values = np.exp(rng.normal(size=size) * 10.0 ** rng.integers(-9, 3))
-        values[:5] = [1.0, 0.5, 0.0, -1.0, np.inf if trial % 2 else np.nan]
-        out = np.empty(size)
-        reproducible._logarithms(values, high, low, out)
-        few = reproducible._few_logarithms(values, high, low)
-        assert few.tobytes() == out.tobytes()
-        for rows, columns in ((7, 5), (1, size), (size, 1), (2, 2)):
-            matrix, other = rng.normal(size=(rows, size)), rng.normal(size=(size, columns))
-            matrix[rng.random(matrix.shape) < 0.3] = 0.0
-            product = np.zeros((rows, columns))
-            reproducible._multiply(matrix, other, product, True)
-            assert reproducible.product(matrix, other).tobytes() == product.tobytes()
-            assert reproducible.product(np.asfortranarray(matrix), other).tobytes() == product.tobytes()
-        square = rng.normal(size=(size // 2, size // 2))
-        square[rng.random(square.shape) < 0.4] = 0.0
-        one = np.hstack([square, np.eye(size // 2)])
-        two = one.copy()
-        assert reproducible._eliminate_few(one) == reproducible._eliminate(two)
-        assert one.tobytes() == two.tobytes()
-        value, change = np.abs(rng.normal(size=size)), rng.normal(size=size)
-        assert ptable_solver._shortest_of_few(value, change) == ptable_solver._shortest(value, change)
 
 
 def test_a_kernel_may_be_inlined() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, cached_property, update_wrapper
 from importlib import import_module
@@ -73,12 +73,25 @@ def _numba() -> Any:
     with importing():
         numba: Any = import_module("numba")
         linalg: Any = import_module("numba.np.linalg")
-        search, linalg.ensure_blas = linalg.ensure_blas, _no_blas
+        if search := getattr(linalg, "ensure_blas", None):  # as long as Numba has such a search
+            linalg.ensure_blas = _no_blas
         try:
             import_module("numba.np.arraymath")
         finally:
-            linalg.ensure_blas = search
+            if search:
+                linalg.ensure_blas = search
+    if gc.get_freeze_count():  # a command, whose modules are left out already: compiling is a tenth faster
+        gc.freeze()
     return numba
+
+
+@cache
+def _kernel_cache() -> Any:
+    """The store of machine code; None with a future Numba that lacks what it needs: each process compiles then."""
+    try:
+        return import_module("discreet.kernels").KernelCache
+    except (ImportError, AttributeError):
+        return None
 
 
 def _no_blas() -> None:
@@ -88,7 +101,7 @@ def _no_blas() -> None:
 class Kernel:
     """A function that Numba compiles when it is first called, or when a kernel that calls it is compiled."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, object]) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self.options = options
@@ -99,8 +112,16 @@ class Kernel:
 
     @cached_property
     def compiled(self) -> Any:
-        """Numba's function, whose machine code may come from its cache."""
-        return _numba().njit(**self.options)(self.py_func)
+        """Numba's function, whose machine code may have been stored by another process.
+
+        It has no entry for C, which Numba would compile for every kernel: a twentieth of the time.
+        """
+        options = {name: value for name, value in self.options.items() if name != "cache"}
+        dispatcher = _numba().njit(no_cfunc_wrapper=True, **options)(self.py_func)
+        is_compiled = dispatcher is not self.py_func  # not where Numba is switched off
+        if is_compiled and self.options.get("cache") and (stored := _kernel_cache()):
+            dispatcher._cache = stored(self)  # noqa: SLF001
+        return dispatcher
 
     @cached_property
     def interpreted(self) -> Any:
@@ -110,7 +131,7 @@ class Kernel:
         return FunctionType(code, {**known, **{name: kernel.interpreted for name, kernel in used.items()}})
 
     @property
-    def targetoptions(self) -> dict[str, Any]:
+    def targetoptions(self) -> Mapping[str, object]:
         """Where Numba looks for ``inline``."""
         return self.options
 

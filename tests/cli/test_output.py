@@ -14,9 +14,8 @@ LONG = "  Averaging attack: 489 cells, 170 expected to be recovered exactly, 138
 
 def said(monkeypatch: pytest.MonkeyPatch, text: str, is_terminal: bool, width: int = 80) -> list[str]:
     place = StringIO()
-    monkeypatch.setattr(
-        output, "console", Console(file=place, force_terminal=is_terminal, width=width, emoji=False)
-    )
+    shown = Console(file=place, force_terminal=is_terminal, width=width, emoji=False)
+    monkeypatch.setattr(output, "console", lambda: shown)
     output.say(text)
     return place.getvalue().splitlines()
 
@@ -45,14 +44,15 @@ def test_no_command_prints_sentences_past_the_edge() -> None:
 
 def test_names_between_colons_are_no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(monkeypatch, "GEO:100: 3 counts", False) == ["GEO:100: 3 counts"]
-    assert output.console._emoji is False
+    monkeypatch.undo()
+    assert output.console()._emoji is False
 
 
 def test_verdicts_have_colours_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     for is_terminal, start in ((True, "\x1b[1;32mPassed\x1b[0m: gates"), (False, "Passed: gates")):
         place = StringIO()
         shown = Console(file=place, force_terminal=is_terminal, width=80, color_system="standard")
-        monkeypatch.setattr(output, "console", shown)
+        monkeypatch.setattr(output, "console", lambda shown=shown: shown)
         output.say_finding(f"Passed: gates.true_uniques: {LONG.strip()}")
         assert place.getvalue().startswith(start)
         assert (place.getvalue().count("\n") > 1) == is_terminal

@@ -13,12 +13,13 @@ import pytest
 from discreet.engine import hadoop as hadoop_module
 from discreet.engine.computing import Computing
 from discreet.engine.failures import explained
-from discreet.engine.hadoop import UNFINISHED, Hadoop, is_address, local_place, published_at
+from discreet.engine.hadoop import UNFINISHED, Hadoop, is_address, published_at
 from discreet.engine.spark import SparkEngine
 from discreet.engine.verifying import verified
 from discreet.errors import Mistakes
 from discreet.io.secret import make_secret
 from discreet.programme.programme import load_programme
+from discreet.programme.sources import local_place
 from discreet.release.manifest import MANIFEST
 from discreet.release.verify import verify
 from tests.cli.called import discreet

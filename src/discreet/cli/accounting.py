@@ -250,4 +250,4 @@ def _print(totals: Sequence[Total], what: str) -> None:
     table = Table("composition", what, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for one in totals:
         table.add_row(NAMES[one.way], f"{one.value:.6g}" if one.value is not None else f"- ({one.reason})")
-    console.print(table)
+    console().print(table)

@@ -228,7 +228,7 @@ def _strategy(path: Path, wanted: list[str], as_json: bool, quiet: bool, more: b
     for row in found.errors:
         shown = (f"{one:.3g}" for one in (row.declared, row.proposed, row.census_2020))
         table.add_row(row.level, row.query, *shown)
-    console.print(table)
+    console().print(table)
     say_wrapped(found.compared)
 
 

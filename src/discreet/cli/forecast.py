@@ -95,7 +95,7 @@ def _hierarchical(programme: Programme, cube: str | None, picture: Path | None, 
         noise = "-" if row.noise is None else _number(row.noise)
         shown = (_number(one) for one in (row.mean, row.smallest, row.largest))
         table.add_row(row.level, f"{row.areas:,}", row.query, f"{row.cells:,}", noise, *shown)
-    console.print(table)
+    console().print(table)
 
 
 def _cubes(programme: Programme, text: str | None) -> set[str]:
@@ -166,7 +166,7 @@ def _show(found: Forecast, detailed: bool) -> None:
     if detailed:
         _show_margins(found)
     else:
-        console.print(_table("candidate", [(one.candidate.name, one, law) for one, law in _main(found)]))
+        console().print(_table("candidate", [(one.candidate.name, one, law) for one, law in _main(found)]))
         _show_differing(found)
         say("")
     _show_notes(found)
@@ -187,7 +187,7 @@ def _show_differing(found: Forecast) -> None:
     if one is None:
         return
     say(f"\nAbove: the noise of most cross-tabulations. Where it differs, for {one.candidate.name}:\n")
-    console.print(_table("cubes and axes", [(_where(one, law), one, law) for law in one.laws[:MOST_LAWS]]))
+    console().print(_table("cubes and axes", [(_where(one, law), one, law) for law in one.laws[:MOST_LAWS]]))
     if len(one.laws) > MOST_LAWS:
         say(f"and {len(one.laws) - MOST_LAWS} more: see --json")
 
@@ -207,7 +207,7 @@ def _show_adjusted(found: Forecast, detailed: bool) -> None:
     rows = found.adjusted if detailed else tuple(_summed(found.adjusted))
     for row in rows:
         table.add_row(row.cube, str(row.axes), f"{row.cells:,}", f"{row.before:.3g}", f"{row.after:.3g}")
-    console.print(table)
+    console().print(table)
 
 
 def _summed(errors: Sequence[AdjustedError]) -> Iterator[AdjustedError]:
@@ -229,7 +229,7 @@ def _show_margins(found: Forecast) -> None:
             places.setdefault((margin.cube, margin.axes), []).append((one, margin))
     for (cube, axes), here in places.items():
         say(f"cube {cube}, {axes} {'axis' if axes == 1 else 'axes'}")
-        console.print(_table("candidate", [(_named(one, margin), one, margin.law) for one, margin in here]))
+        console().print(_table("candidate", [(_named(one, margin), one, margin.law) for one, margin in here]))
         say("")
 
 

@@ -567,7 +567,7 @@ def _show(result: Any, as_json: bool) -> None:
         return
     say(result.sentence)
     if isinstance(result, LogLinearResult):
-        console.print(_effects(result))
+        console().print(_effects(result))
     say(f"Assumes: {result.assumption}.")
     for caveat in result.caveats:
         say(f"Note: {caveat}.")

@@ -240,10 +240,10 @@ def _print(report: dict[str, Any]) -> None:
             f"{report['mean_absolute']:.6g}, entropy {report['entropy']:.4g} nats"
         )
     say(_guarantee(report["certified"]))
-    console.print(_loss_table(report["losses"]))
+    console().print(_loss_table(report["losses"]))
     for row in report["rows"] or [report]:
         name = f"changes of {row['count']}" if "count" in row else "change"
-        console.print(_pmf_table(name, row["pmf"]))
+        console().print(_pmf_table(name, row["pmf"]))
 
 
 def _guarantee(found: dict[str, Any]) -> str:

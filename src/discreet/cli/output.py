@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import textwrap
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.serialize import json_text
+from discreet.lazy import lazily
 from discreet.programme.engine_kind import EngineKind
+
+if TYPE_CHECKING:
+    from rich import console as consoles
+    from rich import text as texts
+else:
+    consoles, texts = lazily("rich.console"), lazily("rich.text")
 
 FAILED = 1  # exit code: the release fails a check
 
@@ -81,20 +87,25 @@ __all__ = [
 
 WIDTH = 80  # columns of a terminal
 VERDICTS = {"Passed": "bold green", "Broken": "bold red", "BROKEN": "bold red"}
-console = Console(emoji=False)
+
+
+@cache
+def console() -> consoles.Console:
+    """Where results are printed; made when the first one is."""
+    return consoles.Console(emoji=False)
 
 
 def say(text: str) -> None:
     """Print a readable line; a terminal gets it wrapped at words, a file or another program as it is."""
-    _say(text, console)
+    _say(text, console())
 
 
 def say_note(text: str, style: str | None = None) -> None:
     """The same on standard error, for what is no result."""
-    _say(text, Console(stderr=True, emoji=False), style)
+    _say(text, consoles.Console(stderr=True, emoji=False), style)
 
 
-def _say(text: str, place: Console, style: str | None = None) -> None:
+def _say(text: str, place: consoles.Console, style: str | None = None) -> None:
     if place.is_terminal:
         text = "\n".join(_folded(line, place.width) for line in text.split("\n"))
     place.print(text, style=style, soft_wrap=True, markup=False, highlight=False)
@@ -102,15 +113,16 @@ def _say(text: str, place: Console, style: str | None = None) -> None:
 
 def say_finding(line: str) -> None:
     """Print a finding: on a terminal its subject is bold, and a verdict has its colour."""
-    if not console.is_terminal:
+    place = console()
+    if not place.is_terminal:
         say(line)
         return
-    text = Text(_folded(line, console.width))
+    text = texts.Text(_folded(line, place.width))
     subject, colon, _ = line.partition(": ")
     if colon and not line.startswith(" "):
         verdict = subject.split(" ")[0]
         text.stylize(VERDICTS.get(verdict, "bold"), 0, len(verdict if verdict in VERDICTS else subject))
-    console.print(text, soft_wrap=True)
+    place.print(text, soft_wrap=True)
 
 
 def _folded(line: str, width: int) -> str:

@@ -100,7 +100,7 @@ def make(
         report = {"file": str(out), "format": to.value, "D": D, "js": js, "last_row": table.last_row}
         emit_json({**report, "variances": variances, "notes": list(table.notes)})
         return
-    console.print(
+    console().print(
         f"{out}: counts 0..{table.last_row} and above, variances {min(variances[1:])}..{max(variances)}"
     )
     for note in table.notes:
@@ -132,9 +132,9 @@ def show(
         ]
         emit_json({**_described(found), "rows": rows, "picture": str(picture) if picture else None})
         return
-    console.print(_summary(facts))
+    console().print(_summary(facts))
     for part in _transitions(laws):
-        console.print(part)
+        console().print(part)
     if picture is not None:
         _say(f"{picture}: drawn")
 
@@ -199,7 +199,7 @@ def check(
 
 
 def _say(text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False, highlight=False)
+    console().print(text, soft_wrap=True, markup=False, highlight=False)
 
 
 def _described(found: PTableFile) -> dict[str, object]:

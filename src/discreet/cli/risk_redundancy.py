@@ -58,7 +58,7 @@ def redundancy(
         emit_json(report)
         return
     for universe in universes:
-        console.print(_exposed(universe))
+        console().print(_exposed(universe))
 
 
 def _regions(programme: str, country: str | None, regions: str | None) -> Regions | None:

@@ -75,7 +75,7 @@ def subsets(
             }
         )
         return
-    console.print(_table(found))
+    console().print(_table(found))
     say(f"n log^2 n = {queries_of_theorem(records):,} queries, sqrt(n) = {records**0.5:.3g}; guessing: 50%")
 
 

@@ -236,7 +236,7 @@ def _show_outcomes(found: Study, regions: str) -> None:
         column.justify = "right"
     for outcome in found.outcomes:
         table.add_row(*_row(outcome))
-    console.print(table)
+    console().print(table)
 
 
 def _row(outcome: StudyOutcome) -> tuple[str, ...]:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.engine.hadoop import local_place
 from discreet.errors import mistake
 from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme
-from discreet.programme.sources import hadoop_scheme
+from discreet.programme.sources import hadoop_scheme, local_place
 
 if TYPE_CHECKING:
     from discreet.engine.spark import SparkEngine

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.engine.failures import failures
 from discreet.errors import Mistakes, mistake
 from discreet.io.temporary_folder import TemporaryFolder
-from discreet.programme.sources import HADOOP, hadoop_scheme
+from discreet.programme.sources import hadoop_scheme
 from discreet.release.manifest import MANIFEST
 
 if TYPE_CHECKING:
@@ -144,14 +143,6 @@ def local_address(place: Path) -> str:
 def is_address(out: str) -> bool:
     """Whether a release is to be published on a file system of Hadoop."""
     return hadoop_scheme(out) is not None
-
-
-def local_place(out: str) -> Path:
-    """A path of this machine; any other address would become folders of its name."""
-    if re.match(r"[a-z][a-z0-9+.-]+:/", out):
-        remedy = f"give a path without file:, or an address of {', '.join(HADOOP[:5])} and the like"
-        raise mistake(out, "--out", "neither a path nor an address that Spark writes to", remedy)
-    return Path(out)
 
 
 @contextmanager

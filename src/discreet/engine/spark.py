@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from discreet.engine import tasks
 from discreet.engine.failures import failures, finally_calling
-from discreet.engine.hadoop import copied_release, is_address, local_place, published_at
+from discreet.engine.hadoop import copied_release, is_address, published_at
 from discreet.engine.places import StoredPlaces, store_places
 from discreet.engine.rows import ANSWER, SCHEMA, Answer, Kind, Row, read_answer, unpacked
 from discreet.engine.session import checked_session, open_session, require_classic, required_settings
@@ -36,7 +36,7 @@ from discreet.programme.cube import Cube
 from discreet.programme.engine import EngineRule
 from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme, Unit
-from discreet.programme.sources import FileSource
+from discreet.programme.sources import FileSource, local_place
 from discreet.release.verify import Verification, verify
 from discreet.run.run import (
     Each,

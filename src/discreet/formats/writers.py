@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from discreet.formats.csv import write_csv
 from discreet.formats.dataset import Dataset
-from discreet.formats.json_stat import write_json_stat
 from discreet.formats.levels import PART
 from discreet.formats.parquet import write_parquet
-from discreet.formats.px import write_px
-from discreet.formats.sdmx_data import write_csv_file
-from discreet.formats.xlsx import write_xlsx
+from discreet.lazy import lazily
 from discreet.programme.release import ReleaseFormat
 
 _PLACES = {
@@ -35,13 +32,23 @@ class Writer(Protocol):
         """Write the file, which does not exist yet."""
 
 
+def _imported_by_use(module: str, name: str) -> Writer:
+    """A writer of a format that most releases do not have."""
+    of: Any = lazily(f"discreet.formats.{module}")
+
+    def write(dataset: Dataset, sink: Path, /) -> None:
+        getattr(of, name)(dataset, sink)
+
+    return write
+
+
 WRITERS: Mapping[ReleaseFormat, Writer] = {
     ReleaseFormat.PARQUET: write_parquet,
     ReleaseFormat.CSV: write_csv,
-    ReleaseFormat.SDMX_CSV: write_csv_file,
-    ReleaseFormat.JSON_STAT: write_json_stat,
-    ReleaseFormat.XLSX: write_xlsx,
-    ReleaseFormat.PX: write_px,
+    ReleaseFormat.SDMX_CSV: _imported_by_use("sdmx_data", "write_csv_file"),
+    ReleaseFormat.JSON_STAT: _imported_by_use("json_stat", "write_json_stat"),
+    ReleaseFormat.XLSX: _imported_by_use("xlsx", "write_xlsx"),
+    ReleaseFormat.PX: _imported_by_use("px", "write_px"),
 }
 
 

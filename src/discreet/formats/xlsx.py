@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from html import escape
 from itertools import chain, islice
 from math import prod
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
@@ -467,7 +467,7 @@ def _number(number: float) -> str:
 
 def _text(text: str) -> str:
     """A text as the end of a cell; what XML cannot contain is escaped as Excel does."""
-    spelled = escape(_CONTROL.sub(_spelled, text[:CELL_TEXT]))
+    spelled = escape(_CONTROL.sub(_spelled, text[:CELL_TEXT]), quote=False)
     preserve = ' xml:space="preserve"' if _OUTER_SPACE.search(spelled) else ""
     return f' t="inlineStr"><is><t{preserve}>{spelled}</t></is></c>'
 

@@ -29,35 +29,46 @@ _32 = np.uint64(32)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _occupied(cells: Any) -> Any:
-    found = 0
-    for c in range(cells.size):
-        found += cells[c] & _LOW != 0
-    return found
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _publish(cells: Any, permutation: Any, table: Any, places: Any, values: Any) -> Any:
+def _publish(
+    cells: Any,
+    at: Any,
+    keys: Any,
+    places: Any,
+    values: Any,
+    rounds: Any,
+    half: Any,
+    last: Any,
+    upper: Any,
+    change: Any,
+    guide: Any,
+    guide_shift: Any,
+    last_row: Any,
+    wrap_from: Any,
+    wrap_length: Any,
+) -> Any:
     """Write the place and value of every cell whose published count is positive; return how many.
 
-    Keys are permuted some at a time, because a processor overlaps lookups that no branch separates.
+    Keys are permuted as many at a time as ``at`` and ``keys`` have room for, because a processor overlaps lookups that
+    no branch separates.
     """
-    at = np.empty(AT_ONCE, dtype=np.int64)
-    keys = np.empty(AT_ONCE, dtype=np.uint32)
-    number = 0
-    for first in range(0, cells.size, AT_ONCE):
+    number, first = 0, 0
+    while first < cells.size:
+        end = first + at.size if at.size < cells.size - first else cells.size
         found = 0
-        for c in range(first, min(first + AT_ONCE, cells.size)):
+        for c in range(first, end):
             at[found] = c
             found += cells[c] & _LOW != 0
         for k in range(found):
-            keys[k] = permuted_key(np.uint32(cells[at[k]] >> _32), *permutation)
+            keys[k] = permuted_key(np.uint32(cells[at[k]] >> _32), rounds, half, last)
         for k in range(found):
             count = np.int64(cells[at[k]] & _LOW)
-            value = count + change_of(count, keys[k], *table)
+            value = count + change_of(
+                count, keys[k], upper, change, guide, guide_shift, last_row, wrap_from, wrap_length
+            )
             places[number] = at[k]
             values[number] = value
             number += value > 0
+        first = end
     return number
 
 
@@ -141,12 +152,16 @@ class CellKeyMechanism:
 
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Perturb every non-empty cell; a cell published as zero is left out like an empty one."""
-        occupied = int(_occupied(table.cells))
+        occupied = np.count_nonzero(table.cells)
+        at, keys = np.empty(AT_ONCE, dtype=np.int64), np.empty(AT_ONCE, dtype=np.uint32)
         places = np.empty(occupied, dtype=np.int64)
         values = np.empty(occupied, dtype=np.int64)
-        number = int(_publish(table.cells, self.permutation.arrays, self.lookup.arrays, places, values))
-        places.resize(number)  # in place: a copy would be new memory
-        values.resize(number)
+        room = (at, keys, places, values)
+        number = int(_publish(table.cells, *room, *self.permutation.arrays, *self.lookup.arrays))
+        places.resize(
+            number, refcheck=False
+        )  # in place: a copy would be new memory, and nothing else uses them
+        values.resize(number, refcheck=False)
         cells = places if table.positions is None else table.positions[places]
         return ProtectedTable(table.cube, cells, values, self._weighted(table, places, values))
 

@@ -10,15 +10,20 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree as ET
-from xml.etree.ElementTree import Element
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
 from discreet.programme.codelist import TOTAL, Code
 from discreet.programme.definitions import Definition
 from discreet.programme.filter import alternatives
 from discreet.text.phrase import translated
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree as ET
+    from xml.etree.ElementTree import Element
+else:
+    ET = lazily("xml.etree.ElementTree")
 
 ENDINGS = (".xml", ".json")
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -94,7 +99,7 @@ def _read(path: Path) -> _Message:
 
 
 def _from_xml(content: bytes) -> _Message:
-    root = ET.fromstring(content)  # noqa: S314  # the office's own file; expat limits entities
+    root = ET.fromstring(content)  # the office's own file; expat limits entities
     lists = {
         one.get("id", ""): [_xml_item(code) for code in _children(one, "Code")]
         for one in root.iter()

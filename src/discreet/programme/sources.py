@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from discreet.errors import AbsentData, Mistakes, Problem
+from discreet.errors import AbsentData, Mistakes, Problem, mistake
 from discreet.programme.section import Declared, Text, is_file
 
 if TYPE_CHECKING:
@@ -210,6 +210,14 @@ def hadoop_scheme(given: str) -> str | None:
     """The file system of an address such as ``hdfs://host/path``; None for a path of this machine."""
     scheme = given.partition(":/")[0]
     return scheme if ":/" in given and scheme in HADOOP else None
+
+
+def local_place(out: str) -> Path:
+    """A path of this machine; any other address would become folders of its name."""
+    if re.match(r"[a-z][a-z0-9+.-]+:/", out):
+        remedy = f"give a path without file:, or an address of {', '.join(HADOOP[:5])} and the like"
+        raise mistake(out, "--out", "neither a path nor an address that Spark writes to", remedy)
+    return Path(out)
 
 
 def shown_jdbc(uri: str) -> str:

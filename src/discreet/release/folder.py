@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from discreet.errors import mistake
 from discreet.io.atomic_folder import PUBLIC, AtomicFolder, require_free
@@ -28,7 +28,7 @@ else:
 OPTION = "release folder"
 _PART = ".part"
 _LISTED = ".files"
-_FILES = TypeAdapter(tuple[FileEntry, ...])
+_FILES = TypeAdapter(tuple[FileEntry, ...], config=ConfigDict(defer_build=True))
 _DIGEST = 32  # bytes of SHA-256
 
 

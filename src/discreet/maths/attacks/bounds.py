@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import combinations_with_replacement
 from itertools import count as count_up
 from math import prod
@@ -105,24 +106,27 @@ def pinned_small(row: Callable[[int], Pmf], reach: int, largest: int) -> list[Pi
     )  # (true count, published count) -> probability
     for count, one in enumerate(rows):
         p[count, one.first : one.last + 1] = one.p
+    positive = (p > 0).astype(np.int64)
+    positive[0] = 0
+    origins = cache(partial(_origins, positive))  # many pairs can be published as the same j and k
     pairs = combinations_with_replacement(range(1, largest + 1), 2)
-    return [Pinning(first, second, _pinned_pair(p, first, second)) for first, second in pairs]
+    return [Pinning(first, second, _pinned_pair(p, first, second, origins)) for first, second in pairs]
 
 
-def _pinned_pair(p: Floats, first: int, second: int) -> float:
-    can, total = p > 0, 0.0
-    for j in np.flatnonzero(can[first]):
-        for k in np.flatnonzero(can[second]):
-            single = _origins(can, int(j), int(k)) == 1
+def _pinned_pair(
+    p: Floats, first: int, second: int, origins: Callable[[int, int], NDArray[np.int64]]
+) -> float:
+    total = 0.0
+    for j in np.flatnonzero(p[first]).tolist():
+        for k in np.flatnonzero(p[second]).tolist():
+            single = origins(j, k) == 1
             total += p[first, j] * p[second, k] * float(p[first + second][single].sum())
     return total
 
 
-def _origins(can: NDArray[np.bool_], j: int, k: int) -> NDArray[np.int64]:
-    """How many pairs of true counts can be published as j, k and each total."""
-    positive = can.astype(np.int64)
-    positive[0] = 0
-    sums = np.convolve(positive[:, j], positive[:, k])[: len(can)]
+def _origins(positive: NDArray[np.int64], j: int, k: int) -> NDArray[np.int64]:
+    """How many pairs of true counts can be published as j, k and each total, by which positive counts can be."""
+    sums = np.convolve(positive[:, j], positive[:, k])[: len(positive)]
     found: NDArray[np.int64] = sums @ positive
     if j == 0:  # an empty first part: the total has the second's noise
         found[k] += positive[:, k].sum()

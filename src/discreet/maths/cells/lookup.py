@@ -150,7 +150,6 @@ class Lookup:
     def arrays(self) -> tuple[Any, ...]:
         """The arguments of ``change_of`` after count and key."""
         return (
-            self.offsets,
             self.upper,
             self.change,
             self.guide,
@@ -277,11 +276,10 @@ def change(lookup: Lookup, counts: ArrayLike, keys: ArrayLike) -> NDArray[np.int
     return out.reshape(counts.shape)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(inline="always")  # type: ignore[untyped-decorator]
 def change_of(
     count: Any,
     key: Any,
-    offsets: Any,
     upper: Any,
     change: Any,
     guide: Any,
@@ -292,11 +290,13 @@ def change_of(
 ) -> Any:
     """Look up one change: (int64 count, uint32 key, *lookup.arrays) -> int64, for use inside other kernels.
 
-    offsets int32[rows + 1], upper uint64[n], change int32[n], guide int32[rows * 256], guide_shift uint64,
+    upper uint64[n], change int32[n], guide int32[rows * 256], guide_shift uint64,
     last_row, wrap_from and wrap_length int64. Returns UNCOVERED for a negative count, which a caller that can
     have one must turn into UncoveredCount. (Raising here would make the kernel eight times slower.)
     """
-    row = max(count, 0)
+    if count < 0:
+        return np.int64(UNCOVERED)
+    row = count
     if count > last_row:
         row = wrap_from
         if wrap_length > 1:
@@ -306,7 +306,7 @@ def change_of(
     at = np.int64(guide[row * GUIDE + np.int64(reduced >> guide_shift)])
     while reduced >= upper[at]:
         at += 1
-    return np.int64(change[at]) if count >= 0 else np.int64(UNCOVERED)
+    return np.int64(change[at])
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -314,7 +314,6 @@ def _changes(
     counts: Any,
     keys: Any,
     out: Any,
-    offsets: Any,
     upper: Any,
     change: Any,
     guide: Any,
@@ -326,16 +325,7 @@ def _changes(
     covered = True
     for cell in range(counts.size):
         drawn = change_of(
-            counts[cell],
-            keys[cell],
-            offsets,
-            upper,
-            change,
-            guide,
-            guide_shift,
-            last_row,
-            wrap_from,
-            wrap_length,
+            counts[cell], keys[cell], upper, change, guide, guide_shift, last_row, wrap_from, wrap_length
         )
         covered &= drawn != UNCOVERED
         out[cell] = drawn

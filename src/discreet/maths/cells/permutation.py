@@ -66,7 +66,7 @@ def _half(modulus: int) -> int:
     return modulus.bit_length() // 2
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(inline="always")  # type: ignore[untyped-decorator]
 def permuted_key(key: Any, rounds: Any, half: Any, last: Any) -> Any:
     """Permute one key: (uint32 key, *permutation.arrays) -> uint32, for use inside other kernels."""
     word = key & last

@@ -1,248 +1,21 @@
-"""Maximum entropy p-tables: the parameters, the convex solver, and the reason when no table exists."""
+"""Maximum entropy p-tables: the parameters, the rows solved together, and the reason when no table exists."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InfeasiblePTable, Mistakes, Problem
-from discreet.lazy import njit
+from discreet.maths.noise.interior_point import Constraints, Linear, NegativeEntropy, minimise
 from discreet.maths.noise.ptable import PTable
-from discreet.maths.reproducible import dot, few, inverse, log, product, total
+from discreet.maths.reproducible import dot, in_order, total
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-
-MAX_STEPS = 100
-TO_THE_BOUNDARY = 0.99  # how much of the way to the nearest bound a step may go
-SHORT = 0.1  # a step below this length is replaced by a centring one
-CENTRED = 1e-15  # average complementarity at which the iteration stops
-EXACT = (
-    1e-12  # largest residual of the linear constraints, and largest remaining step of p, at which it stops
-)
-
-
-class Objective(Protocol):
-    """A convex, separable function of positive arguments."""
-
-    def gradient(self, p: Vector) -> Vector:
-        """Its first derivatives."""
-        ...
-
-    def curvature(self, p: Vector) -> Vector:
-        """Its second derivatives, the diagonal of the Hessian matrix."""
-        ...
-
-
-class NegativeEntropy:
-    """sum p log p, whose minimum is the law of maximum entropy."""
-
-    def gradient(self, p: Vector) -> Vector:
-        """Return log p + 1."""
-        return log(p) + 1.0
-
-    def curvature(self, p: Vector) -> Vector:
-        """Return 1 / p."""
-        return 1.0 / p
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """cost . p, for finding how small or how large a moment can be."""
-
-    cost: Vector
-
-    def gradient(self, p: Vector) -> Vector:
-        """Return the cost, which is the same everywhere."""
-        return self.cost + np.zeros_like(p)
-
-    def curvature(self, p: Vector) -> Vector:
-        """Return zeros."""
-        return np.zeros_like(p)
-
-
-@dataclass(frozen=True, eq=False)
-class Constraints:
-    """p >= lower, A p = b and G p <= h."""
-
-    lower: Vector
-    A: Matrix
-    b: Vector
-    G: Matrix
-    h: Vector
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Where the iteration stopped, and whether it met its own criteria there."""
-
-    p: Vector
-    converged: bool
-    steps: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    q: Vector  # p - lower, stored separately because it becomes too small to be a difference
-    w: Vector  # multiplier of p >= lower
-    y: Vector  # multiplier of A p = b
-    s: Vector  # slack of G p <= h
-    z: Vector  # multiplier of G p + s = h
-
-    def moved(self, step: _Point, length: float) -> _Point:
-        return _Point(
-            self.q + length * step.q,
-            self.w + length * step.w,
-            self.y + length * step.y,
-            self.s + length * step.s,
-            self.z + length * step.z,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Complementarity:
-    """What is left of (p - lower) w = 0 and s z = 0."""
-
-    bounds: Vector
-    rows: Vector
-
-    @property
-    def mean(self) -> float:
-        return (total(self.bounds) + total(self.rows)) / (len(self.bounds) + len(self.rows))
-
-
-def minimise(objective: Objective, within: Constraints) -> Solution:
-    """Minimise a convex function under linear constraints; any start is allowed, feasible or not.
-
-    Newton's method on the optimality conditions f'(p) + A'y + G'z = w, A p = b, G p + s = h,
-    (p - lower) w = mu and s z = mu, with mu led to zero by Mehrotra's predictor and corrector (Nocedal and
-    Wright, Numerical Optimization, 2006, chapters 14 and 19).
-    """
-    with np.errstate(
-        divide="ignore", over="ignore", invalid="ignore"
-    ):  # where no law exists; finite is checked
-        return _iterate(objective, within)
-
-
-def _iterate(objective: Objective, within: Constraints) -> Solution:
-    at = _start(within)
-    for count in range(MAX_STEPS):
-        step = _Newton(objective, within, at).step()
-        if step is None:
-            return Solution(within.lower + at.q, False, count)
-        at = at.moved(step, min(1.0, TO_THE_BOUNDARY * _longest(within, at, step)))
-        if _settled(within, at, step):
-            return Solution(within.lower + at.q, True, count + 1)
-    return Solution(within.lower + at.q, False, MAX_STEPS)
-
-
-def _start(within: Constraints) -> _Point:
-    q = np.full(len(within.lower), 1.0 / len(within.lower))
-    s = np.maximum(within.h - product(within.G, within.lower + q), 1e-2)
-    return _Point(q, 0.1 / q, np.zeros(len(within.b)), s, 0.1 / s)
-
-
-def _settled(within: Constraints, at: _Point, step: _Point) -> bool:
-    p = within.lower + at.q
-    return (
-        _left(at).mean < CENTRED
-        and float(np.abs(step.q).max()) < EXACT
-        and float(np.abs(product(within.A, p) - within.b).max()) < EXACT
-        and float(np.abs(product(within.G, p) + at.s - within.h).max(initial=0.0)) < EXACT
-    )
-
-
-def _left(at: _Point) -> _Complementarity:
-    return _Complementarity(at.q * at.w, at.s * at.z)
-
-
-def _longest(within: Constraints, at: _Point, step: _Point) -> float:
-    """Return the longest step, at most 2, that keeps q, w, s, z positive and each p above its tenth."""
-    shortest = _shortest_of_few if few(len(at.q)) else _shortest
-    length: float = min(2.0, shortest(0.9 * (within.lower + at.q), step.q))
-    for value, change in ((at.q, step.q), (at.w, step.w), (at.s, step.s), (at.z, step.z)):
-        length = min(length, shortest(value, change))
-    return length
-
-
-def _shortest_of_few(value: Vector, change: Vector) -> float:
-    """What ``_shortest`` finds, without a kernel."""
-    falling = change < 0.0
-    return float((-value[falling] / change[falling]).min(initial=np.inf))
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _shortest(value: Any, change: Any) -> Any:
-    """The length at which the first falling value is zero; NaN if one of them has no such length."""
-    length = np.inf
-    for at in range(len(value)):
-        if change[at] < 0.0:
-            reached = -value[at] / change[at]
-            if np.isnan(reached):
-                return reached
-            length = min(length, reached)
-    return length
-
-
-class _Newton:
-    """The linear system at one point: its factor is shared by the predictor and the corrector."""
-
-    def __init__(self, objective: Objective, within: Constraints, at: _Point) -> None:
-        self.within, self.at = within, at
-        p = within.lower + at.q
-        self.B = np.vstack([within.A, within.G])
-        self.weight = 1.0 / (objective.curvature(p) + at.w / at.q)
-        self.gradient = objective.gradient(p) + product(within.A.T, at.y) + product(within.G.T, at.z) - at.w
-        self.equal = product(within.A, p) - within.b
-        self.below = product(within.G, p) + at.s - within.h
-
-    def _inverse(self) -> Matrix | None:
-        """Invert B W B' + diag(0, s/z), scaled to a unit diagonal so that tiny slacks do no harm."""
-        system = product(self.B * self.weight, self.B.T)
-        diagonal = system.ravel()[:: len(system) + 1]
-        diagonal[len(self.equal) :] += self.at.s / self.at.z
-        scale = 1.0 / np.sqrt(diagonal)
-        found = inverse(system * scale * scale[:, None])
-        return None if found is None else found * scale * scale[:, None]
-
-    def step(self) -> _Point | None:
-        """Return the corrected step, or None where the arithmetic has broken down."""
-        known = self._inverse()
-        if known is None:
-            return None
-        left = _left(self.at)
-        predictor = self.direction(known, left)
-        ahead = _left(self.at.moved(predictor, min(1.0, _longest(self.within, self.at, predictor))))
-        ratio = min(1.0, ahead.mean / left.mean)
-        target = max(left.mean * ratio * ratio * ratio, CENTRED / 10)
-        corrector = self.direction(
-            known,
-            _Complementarity(
-                left.bounds + predictor.q * predictor.w - target,
-                left.rows + predictor.s * predictor.z - target,
-            ),
-        )
-        # far from the path the second-order term misleads: centre instead
-        if _longest(self.within, self.at, corrector) < SHORT:
-            centring = _Complementarity(left.bounds - left.mean, left.rows - left.mean)
-            corrector = self.direction(known, centring)
-        return corrector if bool(np.isfinite(corrector.q).all()) else None
-
-    def direction(self, known: Matrix, left: _Complementarity) -> _Point:
-        """Return the step that would remove all residuals and this much complementarity; the inverse is known."""
-        at, k = self.at, len(self.equal)
-        first = -self.gradient - left.bounds / at.q
-        second = np.concatenate([-self.equal, left.rows / at.z - self.below])
-        u = product(known, product(self.B, self.weight * first) - second)
-        q = self.weight * (first - product(self.B.T, u))
-        y, z = u[:k], u[k:]
-        return _Point(q, -(left.bounds + at.w * q) / at.q, y, -(left.rows + at.s * z) / at.z, z)
-
 
 T = TypeVar("T")
 
@@ -334,27 +107,9 @@ class Row:
         return np.stack([np.ones(len(self.v)), scaled, scaled**2])
 
     @property
-    def steps(self) -> Vector:
-        """The monotony constraints p_k - p_(k+1) <= 0 up to v = 0, one per line."""
-        return np.eye(self.below, len(self.v)) - np.eye(self.below, len(self.v), k=1)
-
-    @property
     def below(self) -> int:
         """The number of changes after which p may not fall."""
         return int((self.v < 0).sum()) if self.monotone and 0 in self.v else 0
-
-    def constraints(self) -> Constraints:
-        """All constraints, in the form that the interior point method takes."""
-        moments, steps, wanted = self.moments, self.steps, self.V / self.D**2
-        if self.equal:
-            return Constraints(self.lower, moments, np.array([1.0, 0.0, wanted]), steps, np.zeros(len(steps)))
-        h = np.concatenate([[wanted], np.zeros(len(steps))])
-        return Constraints(self.lower, moments[:2], np.array([1.0, 0.0]), np.vstack([moments[2:], steps]), h)
-
-    def without_variance(self) -> Constraints:
-        """All constraints but that on the variance."""
-        steps = self.steps
-        return Constraints(self.lower, self.moments[:2], np.array([1.0, 0.0]), steps, np.zeros(len(steps)))
 
     def variance_of(self, p: Vector) -> float:
         """sum v^2 p."""
@@ -375,6 +130,9 @@ class _Refused:
     most: float | None = None
 
 
+_Answer = _Found | _Refused
+
+
 def solve(parameters: PTableParameters) -> PTable:
     """Find the table whose rows have maximum entropy -sum p log p under the constraints (Giessing 2016).
 
@@ -386,7 +144,7 @@ def solve(parameters: PTableParameters) -> PTable:
             f"js = {parameters.js} forbids all between; the nearest feasible D is {parameters.js}"
         )
     rows = [parameters.row(i) for i in range(1, parameters.last_row + 1)]
-    answers = [_solve_row(row, parameters) for row in rows]
+    answers = _solve_rows(rows, parameters)
     refused = [answer for answer in answers if isinstance(answer, _Refused)]
     if refused:
         raise InfeasiblePTable(_explain(refused, parameters))
@@ -402,62 +160,109 @@ def solve(parameters: PTableParameters) -> PTable:
     )
 
 
-def _solve_row(row: Row, parameters: PTableParameters) -> _Found | _Refused:
-    if row.pstay is None or parameters.keep_pstay:
-        return _solve_as_wanted(row, parameters.variance)
-    answer: _Found | _Refused = _Refused(row.i, "no law")
+def _solve_rows(rows: Sequence[Row], parameters: PTableParameters) -> list[_Answer]:
+    """Solve all rows, and those that miss V again with a lower pstay, if it may be lowered."""
+    answers = _solve_as_wanted(rows, parameters.variance)
+    trying = [] if parameters.keep_pstay else [at for at, row in enumerate(rows) if row.pstay is not None]
     for attempt in range(PSTAY_TRIES):
-        pstay = max(row.pstay - PSTAY_STEP * attempt, 0.0)
-        answer = _solve_as_wanted(replace(row, pstay=pstay), parameters.variance)
-        met = isinstance(answer, _Found) and abs(row.variance_of(answer.p) - row.V) <= SAME_VARIANCE
-        if met or pstay == 0.0:
-            return _noting_lowered(answer, row, pstay) if attempt else answer
-    return _noting_lowered(answer, row, pstay)
+        if attempt:
+            lowered = [replace(rows[at], pstay=_lowered(rows[at], attempt)) for at in trying]
+            for at, answer in zip(trying, _solve_as_wanted(lowered, parameters.variance), strict=True):
+                answers[at] = _noting_lowered(answer, rows[at], attempt)
+        trying = [
+            at for at in trying if _lowered(rows[at], attempt) > 0 and not _meets(answers[at], rows[at])
+        ]
+    return answers
 
 
-def _noting_lowered(answer: _Found | _Refused, row: Row, pstay: float) -> _Found | _Refused:
+def _lowered(row: Row, attempt: int) -> float:
+    return max((row.pstay or 0.0) - PSTAY_STEP * attempt, 0.0)
+
+
+def _meets(answer: _Answer, row: Row) -> bool:
+    return isinstance(answer, _Found) and abs(row.variance_of(answer.p) - row.V) <= SAME_VARIANCE
+
+
+def _noting_lowered(answer: _Answer, row: Row, attempt: int) -> _Answer:
     if isinstance(answer, _Refused):
         return answer
     note = (
-        f"row {row.i}: pstay lowered from {row.pstay:g} to {pstay:g} in search of the variance {row.V:g}; "
-        f"it is {row.variance_of(answer.p):.4g}"
+        f"row {row.i}: pstay lowered from {row.pstay:g} to {_lowered(row, attempt):g} in search of the variance "
+        f"{row.V:g}; it is {row.variance_of(answer.p):.4g}"
     )
     return replace(answer, notes=(*answer.notes, note))
 
 
-def _solve_as_wanted(row: Row, variance: Variance) -> _Found | _Refused:
-    answer = _solve_exactly(row)
-    if isinstance(answer, _Found) or variance is not Variance.EQUAL_WHERE_FEASIBLE:
+def _solve_as_wanted(rows: Sequence[Row], variance: Variance) -> list[_Answer]:
+    answers = _solve_exactly(rows)
+    if variance is not Variance.EQUAL_WHERE_FEASIBLE:
+        return answers
+    refused = [at for at, answer in enumerate(answers) if isinstance(answer, _Refused)]
+    bounded = _solve_exactly([replace(rows[at], equal=False) for at in refused])
+    for at, answer in zip(refused, bounded, strict=True):
+        answers[at] = _noting_bounded(answer, rows[at])
+    return answers
+
+
+def _noting_bounded(answer: _Answer, row: Row) -> _Answer:
+    if isinstance(answer, _Refused):
         return answer
-    bounded = _solve_exactly(replace(row, equal=False))
-    if isinstance(bounded, _Refused):
-        return bounded
-    note = f"row {row.i}: no law has the variance {row.V:g}; it is {row.variance_of(bounded.p):.4g}"
-    return replace(bounded, notes=(*bounded.notes, note))
+    note = f"row {row.i}: no law has the variance {row.V:g}; it is {row.variance_of(answer.p):.4g}"
+    return replace(answer, notes=(*answer.notes, note))
 
 
-def _solve_exactly(row: Row) -> _Found | _Refused:
-    if (row.v >= 0).all() or (row.v <= 0).all():
-        return _stays(row)
-    p = _inner_law(row)
-    return _at_the_edge(row) if p is None else _Found(p)
+def _solve_exactly(rows: Sequence[Row]) -> list[_Answer]:
+    answers: dict[int, _Answer] = {
+        at: _stays(row) for at, row in enumerate(rows) if (row.v >= 0).all() or (row.v <= 0).all()
+    }
+    both = [at for at in range(len(rows)) if at not in answers]
+    laws = dict(zip(both, _inner_laws([rows[at] for at in both]), strict=True))
+    answers |= {at: _Found(p) for at, p in laws.items() if p is not None}
+    edge = [at for at in both if at not in answers]
+    answers |= dict(zip(edge, _at_the_edge([rows[at] for at in edge]), strict=True))
+    return [answers[at] for at in range(len(rows))]
 
 
-def _inner_law(row: Row) -> Vector | None:
-    """The law of most entropy inside the constraints, or None.
+def _inner_laws(rows: Sequence[Row]) -> list[Vector | None]:
+    """The law of most entropy inside the constraints of each row, or None.
 
     With many changes monotony, which makes each step take time D^3, is first left out: a law of most entropy without it
     that has it all the same is the law of most entropy with it.
     """
-    if row.D > FEW_CHANGES and row.below:
-        free = _inner_law(replace(row, monotone=False))
-        if free is not None and not missed(row, free):
-            return free
-    solution = minimise(NegativeEntropy(), row.constraints())
-    return solution.p / total(solution.p) if solution.converged and not missed(row, solution.p) else None
+    large = [at for at, row in enumerate(rows) if row.D > FEW_CHANGES and row.below]
+    free = _most_entropy([replace(rows[at], monotone=False) for at in large])
+    laws = {at: p for at, p in zip(large, free, strict=True) if p is not None and not missed(rows[at], p)}
+    rest = [at for at in range(len(rows)) if at not in laws]
+    found: dict[int, Vector | None] = dict(zip(rest, _most_entropy([rows[at] for at in rest]), strict=True))
+    return [laws[at] if at in laws else found[at] for at in range(len(rows))]
 
 
-def _stays(row: Row) -> _Found | _Refused:
+def _most_entropy(rows: Sequence[Row]) -> list[Vector | None]:
+    if not rows:
+        return []
+    solution = minimise(NegativeEntropy(), constraints(rows))
+    laws = [p[: len(row.v)] for row, p in zip(rows, solution.p, strict=True)]
+    return [
+        p / total(p) if converged and not missed(row, p) else None
+        for row, p, converged in zip(rows, laws, solution.converged.tolist(), strict=True)
+    ]
+
+
+def constraints(rows: Sequence[Row]) -> Constraints:
+    """All constraints of some rows, either all with equal variances or all with bounded ones."""
+    sizes = np.array([len(row.v) for row in rows])
+    lower = np.zeros((len(rows), sizes.max()))
+    moments = np.zeros((len(rows), 3, sizes.max()))
+    for at, row in enumerate(rows):
+        lower[at, : sizes[at]] = row.lower
+        moments[at, :, : sizes[at]] = row.moments
+    wanted = np.array([[1.0, 0.0, row.V / row.D**2] for row in rows])
+    below = np.array([row.below for row in rows])
+    rises = np.arange(below.max()) < below[:, None]
+    return Constraints(sizes, lower, moments, wanted, 3 if rows[0].equal else 2, rises)
+
+
+def _stays(row: Row) -> _Answer:
     """Solve a row whose changes all have one sign: mean zero leaves only no change."""
     if 0 not in row.v:
         return _Refused(row.i, "only changes in one direction are allowed")
@@ -468,36 +273,53 @@ def _stays(row: Row) -> _Found | _Refused:
     )
 
 
-def _at_the_edge(row: Row) -> _Found | _Refused:
-    """Solve a row without an inner law: V is out of reach, or only the floor p_min prevents one."""
-    bare = replace(row, p_min=0.0)
-    least, most = _extreme_law(bare, 1.0), _extreme_law(bare, -1.0)
-    if least is None or most is None:
-        return _Refused(row.i, f"pstay = {row.pstay} leaves no unbiased law")
+def _at_the_edge(rows: Sequence[Row]) -> list[_Answer]:
+    """Solve rows without an inner law: V is out of reach, or only the floor p_min prevents one."""
+    answers: dict[int, _Answer] = {}
+    extreme: dict[int, tuple[Vector, Vector]] = {}
+    laws = zip(rows, _extreme_laws(rows, 1.0), _extreme_laws(rows, -1.0), strict=True)
+    for at, (row, least, most) in enumerate(laws):
+        if least is None or most is None:
+            answers[at] = _Refused(row.i, f"pstay = {row.pstay} leaves no unbiased law")
+            continue
+        extreme[at] = least, most
+        low, high = row.variance_of(least), row.variance_of(most)
+        if low - ONLY_LAW > row.V or (row.equal and high + ONLY_LAW < row.V):
+            answers[at] = _Refused(row.i, f"V = {row.V:g} is out of reach", low, high)
+    for power in range(1, 5):
+        rest = [at for at in range(len(rows)) if at not in answers]
+        lowered = [replace(rows[at], p_min=rows[at].p_min / 10**power) for at in rest]
+        for at, row, p in zip(rest, lowered, _inner_laws(lowered), strict=True):
+            if p is not None:
+                note = f"row {row.i}: the floor p_min had to be lowered to {row.p_min:.0e}"
+                answers[at] = _Found(p, (note,))
+    return [answers[at] if at in answers else _only_law(row, *extreme[at]) for at, row in enumerate(rows)]
+
+
+def _only_law(row: Row, least: Vector, most: Vector) -> _Answer:
+    """The law of extreme variance, where V leaves no other."""
     low, high = row.variance_of(least), row.variance_of(most)
-    if low - ONLY_LAW > row.V or (row.equal and high + ONLY_LAW < row.V):
-        return _Refused(row.i, f"V = {row.V:g} is out of reach", low, high)
-    for floor in (row.p_min / 10**power for power in range(1, 5)):
-        p = _inner_law(replace(row, p_min=floor))
-        if p is not None:
-            return _Found(p, (f"row {row.i}: the floor p_min had to be lowered to {floor:.0e}",))
     edge = least if not row.equal or row.V - low < high - row.V else most
     if abs(row.V - row.variance_of(edge)) > ONLY_LAW:
         return _Refused(row.i, "the solver did not converge")
     return _Found(edge, (f"row {row.i}: a single law has this variance, without the floor p_min",))
 
 
-def _extreme_law(row: Row, sign: float) -> Vector | None:
-    """Return the law of least (sign 1) or greatest (sign -1) variance, or None where no law exists."""
-    solution = minimise(Linear(sign * row.moments[2]), row.without_variance())
-    p = np.where(solution.p < NEGLIGIBLE, 0.0, solution.p)
-    bare = replace(row, equal=False, V=np.inf)
-    return p if not missed(bare, p) else None
+def _extreme_laws(rows: Sequence[Row], sign: float) -> list[Vector | None]:
+    """Return the law of least (sign 1) or greatest (sign -1) variance of each row, or None where no law exists."""
+    if not rows:
+        return []
+    bare = [replace(row, p_min=0.0, equal=False, V=np.inf) for row in rows]
+    within = constraints(bare)
+    free = replace(within, moments=within.moments[:, :2], wanted=within.wanted[:, :2])
+    solution = minimise(Linear(sign * within.moments[:, 2]), free)
+    laws = [np.where(p < NEGLIGIBLE, 0.0, p)[: len(row.v)] for row, p in zip(bare, solution.p, strict=True)]
+    return [None if missed(row, p) else p for row, p in zip(bare, laws, strict=True)]
 
 
 def missed(row: Row, p: Vector) -> tuple[str, ...]:
     """Name every constraint that a law misses by more than the rounding error; none if it is right."""
-    whole, mean, variance = product(row.moments, p).tolist()
+    whole, mean, variance = in_order(row.moments * p).tolist()
     wanted = row.V / row.D**2
     checks = {
         "sum": abs(whole - 1.0) <= MET,

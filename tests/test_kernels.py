@@ -1,0 +1,235 @@
+"""Machine code is stored and found again, and never used where something that it was compiled from has changed."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from discreet import kernels
+from discreet.kernels import digest, folders, owners
+from discreet.lazy import Kernel, _kernel_cache, njit
+from discreet.maths import swap
+from discreet.maths.cells import counting
+from discreet.perturb import cell_key
+
+ADDED = "from discreet.lazy import njit\nSTEP = {}\n@njit({})\ndef added(value):\n    return value + STEP\n"
+OUTER = (
+    "from discreet.lazy import njit\nfrom one import added\n"
+    "@njit(cache=True)\ndef outer(value):\n    return 10 * added(value)\n"
+)
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kernels"))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return tmp_path / "kernels"
+
+
+def imported(folder: Path, step: int, options: str = "") -> Kernel:
+    """A kernel that calls one of another file, as a new process would import it."""
+    for name, text in (("one", ADDED.format(step, options)), ("two", OUTER)):
+        (folder / f"{name}.py").write_text(text)
+        sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    found: Kernel = importlib.import_module("two").outer
+    return found
+
+
+def used(folder: Path) -> Kernel:
+    outer = imported(folder, 1)
+    assert outer(1) == 20
+    return outer
+
+
+def hits(kernel: Kernel) -> int:
+    return sum(kernel.compiled.stats.cache_hits.values())
+
+
+def test_a_kernel_is_compiled_once(stored: Path, tmp_path: Path) -> None:
+    for expected in (0, 1):
+        outer = imported(tmp_path, 1)
+        assert outer(1) == 20
+        assert hits(outer) == expected
+    (path,) = stored.iterdir()
+    assert path.name.startswith("two.outer-")
+
+
+@pytest.mark.parametrize("options", ["", "cache=True", "inline='always'"])
+def test_a_kernel_is_compiled_again_when_one_of_another_file_has_changed(
+    stored: Path, tmp_path: Path, options: str
+) -> None:
+    for step in (1, 2):
+        outer = imported(tmp_path, step, options)
+        assert outer(1) == 10 * (1 + step)
+        assert hits(outer) == 0
+    assert len(list(stored.glob("two.*"))) == 2
+
+
+def test_a_damaged_file_is_not_used(stored: Path, tmp_path: Path) -> None:
+    assert imported(tmp_path, 1)(1) == 20
+    (path,) = stored.iterdir()
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:100], whole[:-1], whole[:50] + b"x" + whole[51:]):
+        path.write_bytes(damaged)
+        outer = imported(tmp_path, 1)
+        assert outer(1) == 20
+        assert hits(outer) == 0
+        assert len(path.read_bytes()) > 1000  # stored again
+
+
+def test_a_file_that_somebody_else_may_have_written_is_not_used(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert imported(tmp_path, 1)(1) == 20
+    (path,) = stored.iterdir()
+    assert hits(used(tmp_path)) == 1
+    for mode in (0o664, 0o646):
+        path.chmod(mode)
+        assert hits(used(tmp_path)) == 0
+        assert path.stat().st_mode & 0o777 == 0o644  # stored again
+    monkeypatch.setattr(kernels, "owners", lambda source: {os.geteuid() + 1})
+    assert hits(used(tmp_path)) == 0
+    assert owners(__file__) == {0, os.geteuid(), Path(__file__).stat().st_uid}
+
+
+def test_the_machine_code_of_another_kernel_is_not_used(stored: Path, tmp_path: Path) -> None:
+    assert imported(tmp_path, 1)(1) == 20
+    (first,) = stored.iterdir()
+    assert imported(tmp_path, 2)(1) == 30
+    (second,) = (path for path in stored.iterdir() if path != first)
+    first.write_bytes(second.read_bytes())
+    assert hits(used(tmp_path)) == 0
+
+
+def test_a_numba_without_what_the_store_needs_compiles_in_each_process(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("numba.core.compiler.CompileResult._reduce")
+    monkeypatch.delitem(sys.modules, "discreet.kernels")
+    _kernel_cache.cache_clear()
+    try:
+        assert imported(tmp_path, 1)(1) == 20
+    finally:
+        _kernel_cache.cache_clear()
+    assert not stored.exists()
+
+
+def test_where_nothing_can_be_written_kernels_are_read_and_compiled(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = [Path(os.devnull) / "a", Path(os.devnull) / "b"]
+    monkeypatch.setattr(kernels, "folders", lambda source: nowhere)
+    assert imported(tmp_path, 1)(1) == 20
+    monkeypatch.setattr(kernels, "folders", lambda source: [nowhere[0], stored])
+    assert imported(tmp_path, 1)(1) == 20
+    (path,) = stored.iterdir()
+
+    def refused(path: Path, content: bytes) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(kernels, "_write", refused)
+    found, new = imported(tmp_path, 1), imported(tmp_path, 2)
+    assert (found(1), new(1)) == (20, 30)
+    assert (hits(found), hits(new)) == (1, 0)
+    assert list(stored.iterdir()) == [path]
+
+
+def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: object, target: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="no space"):
+        kernels._write(tmp_path / "x" / "one.kernel", b"content")
+    assert list((tmp_path / "x").iterdir()) == []
+
+
+def test_kernels_are_beside_their_source_or_in_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "/somewhere")
+    assert folders("/a/b.py") == [Path("/somewhere")]
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere/cache")
+    first, second = folders("/a/b.py")
+    assert first == Path("/a/__pycache__")
+    assert second.parts[-2:] == ("discreet", "kernels")
+
+
+def kernel(**used: Any) -> Kernel:
+    """A kernel that uses VALUE, a function in it, and an attribute of MODULE."""
+    text = "def f(x):\n    return [VALUE for _ in range(3)][x] + MODULE.size"
+    names: dict[str, Any] = {"__name__": "made", **used}
+    exec(text, names)
+    made: Kernel = njit(cache=True)(names["f"])
+    return made
+
+
+@njit()
+def _one(x: Any) -> Any:
+    return x
+
+
+@njit(nogil=True)
+def _two(x: Any) -> Any:
+    return x
+
+
+def test_a_digest_tells_values_and_kernels_apart() -> None:
+    fake = ModuleType("discreet.fake")
+    values = [
+        1,
+        1.0,
+        True,
+        np.uint64(1),
+        "1",
+        (1, 2),
+        (1, 3),
+        None,
+        _one,
+        _two,
+        np.arange(3),
+        np.arange(3.0),
+        np.sum,
+    ]
+    found = [digest(kernel(VALUE=value, MODULE=fake)) for value in values]
+    assert len(set(found)) == len(values)
+    assert found == [digest(kernel(VALUE=value, MODULE=fake)) for value in values]
+    fake.size = 3  # type: ignore[attr-defined]
+    assert digest(kernel(VALUE=1, MODULE=fake)) not in found
+    assert digest(kernel(VALUE=_one, MODULE=np)) == digest(kernel(VALUE=_one, MODULE=np))
+
+
+def test_a_kernel_that_calls_itself_has_a_digest() -> None:
+    names: dict[str, Any] = {"__name__": "made"}
+    exec("def f(x):\n    return f(x - 1) if x else 0", names)
+    names["f"] = njit(cache=True)(names["f"])
+    assert len(digest(names["f"])) == 64
+
+
+def test_a_digest_is_the_same_in_every_process() -> None:
+    modules = (counting, cell_key, swap)
+    own = {
+        f"{module.__name__}.{name}": digest(value)
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, Kernel)
+    }
+    program = (
+        "import sys, importlib; from discreet.kernels import digest\n"
+        "for name in sys.argv[1:]:\n"
+        "    module, _, kernel = name.rpartition('.')\n"
+        "    print(digest(getattr(importlib.import_module(module), kernel)))\n"
+    )
+    command = [sys.executable, "-c", program, *own]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "7"}
+    )
+    assert done.stdout.split() == list(own.values())
