@@ -140,6 +140,9 @@ class TableSource(Protocol):
     def seconds(self, cube: Cube) -> float:
         """About how long a table would take now."""
 
+    def is_short(self, cube: Cube) -> bool:
+        """Whether a table certainly takes a millisecond at most."""
+
     def prepare(self) -> None:
         """Do the work that would slow down the first questions; safe while questions are answered."""
 
@@ -183,6 +186,10 @@ class MicrodataSource:
             return 0.0
         steps = 1 + len(cube.axes) + (cube.base.steps if cube.base else 0)
         return len(self._units[cube.unit]) * steps / RECORD_STEPS + cube.size / CELLS
+
+    def is_short(self, cube: Cube) -> bool:
+        """No: all records are read."""
+        return False
 
     def table(self, cube: Cube) -> ProtectedTable:
         """Count and perturb a table, or take it from the cache."""

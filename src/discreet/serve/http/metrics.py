@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -45,11 +46,17 @@ class Metrics:
             registry=self._registry,
         )  # fmt: skip
 
+        self._of = cache(self._labelled)  # routes are those of the program: few
+
+    def _labelled(self, route: str, method: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(route, method, str(status)), self._seconds.labels(route)
+
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count one request."""
         known = method if method in METHODS else "other"
-        self._requests.labels(route, known, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        counter, histogram = self._of(route, known, status)
+        counter.inc()
+        histogram.observe(seconds)
 
     def refused(self, rule: str) -> None:
         """Count a table that a rule refused."""
