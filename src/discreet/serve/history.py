@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from sqlalchemy import Connection
@@ -13,6 +15,8 @@ from discreet.errors import Mistakes
 from discreet.io.store import Database, one_at_a_time
 from discreet.maths.attacks.information import (
     Floats,
+    Integers,
+    Mask,
     Side,
     exact,
     information,
@@ -24,7 +28,16 @@ from discreet.programme.cube import cross_named
 from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
-from discreet.serve.history_store import ANONYMOUS, Collected, HistoryStore, Known, Near, Population, Sums
+from discreet.serve.history_store import (
+    ANONYMOUS,
+    NO_INFORMATION,
+    Collected,
+    HistoryStore,
+    Known,
+    Near,
+    Population,
+    Sums,
+)
 from discreet.serve.information import Block, Shown, Space, Spaces, blocks_of, shown
 from discreet.serve.query import Query
 from discreet.serve.question import Question, resolve
@@ -32,6 +45,8 @@ from discreet.serve.records import TableSource
 from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import Phrase, joined, phrase
 
+MOST_CROSSED = 10_000  # combinations of variables whose counts are known to be guarded or not
+CLOSE = 1e-9  # relative, in the place of rounding errors
 SLACK = 50  # noisy totals may differ by this much more than their populations do
 
 Differing = Callable[[str, str], int | None]  # two bases -> published number who are in only one of them
@@ -62,6 +77,26 @@ class _Judged:
     chosen: Mapping[str, Sums] | None = None  # the same from tables with filters or groups only
 
 
+@dataclass(frozen=True, eq=False)
+class _Crossed:
+    """Some variables that a user may know together, and which of their counts are guarded."""
+
+    variables: frozenset[str]
+    sides: tuple[Side, ...]
+    blocks: tuple[Block, ...]
+    guarded: Mask  # by depth along each side
+    own: Integers  # their places among the sums of all these variables; none where counts of some of them are guarded
+
+    @cached_property
+    def is_guarded(self) -> bool:
+        """Whether any count is."""
+        return bool(self.guarded.any())
+
+    def most_of(self, sums: Sums) -> float:
+        """The most information on a guarded count, by its own contrast; infinite where that is not among the sums."""
+        return float(sums.plain[self.own].max(initial=NO_INFORMATION)) if len(self.own) else math.inf
+
+
 class History:
     """The guards on what users have collected; safe for threads, processes, and processes that are killed."""
 
@@ -69,6 +104,7 @@ class History:
         """``variance`` is that of the noise of a count."""
         self._database, self._rule, self._variance = database, rule, variance
         self._store = HistoryStore(database)
+        self._crossed = lru_cache(maxsize=MOST_CROSSED)(self._make_crossed)
 
     @property
     def is_guarded(self) -> bool:
@@ -160,13 +196,16 @@ class History:
         before = _tensors(seen.sides, blocks, known.every)
         after = (before[0] + added[0], before[1] + added[1])
         sums = {name: Sums(after[0][at].reshape(-1), after[1][at].reshape(-1)) for name, at in blocks}
-        worst = self._worst(seen.sides, seen.space, before, after, large=large)
+        guarded = self._guarded(seen.sides, seen.space, large)
+        worst = self._worst(seen.sides, seen.space, guarded, before, after)
         is_refused = self._rule.success is not None and worst[0] > self._rule.success
-        for name in () if is_refused else self._others(known, sums):
-            sides = [_side_of(one, seen.space) for one in json.loads(name)]
-            parts = blocks_of(sides, tuple("" for _ in sides))
-            pair = (_tensors(sides, parts, of) for of in (known.sums, {**known.sums, **sums}))
-            worst = max(worst, self._worst(sides, seen.space, *pair, large=large))
+        every = {**known.sums, **sums}
+        for one in () if is_refused else self._others(known, sums, seen.space, large):
+            then = _tensors(one.sides, one.blocks, every)
+            if self._is_low(least_variances(*then, one.sides)[one.guarded].min()):
+                continue  # whether it grows or not
+            earlier = _tensors(one.sides, one.blocks, known.sums)
+            worst = max(worst, self._worst(one.sides, seen.space, one.guarded, earlier, then))
         return self._verdict(worst, sums)
 
     def _verdict(self, worst: tuple[float, str], sums: Mapping[str, Sums]) -> Refusal | _Judged:
@@ -194,18 +233,14 @@ class History:
         self,
         sides: Sequence[Side],
         space: Space,
+        guarded: Mask,
         before: tuple[Floats, Floats],
         after: tuple[Floats, Floats],
-        *,
-        large: bool,
     ) -> tuple[float, str]:
         """The largest probability of finding a guarded count exactly, where it grows, and the name of the counts."""
         plain, bounded = (np.stack(states) for states in zip(before, after, strict=True))
         earlier, chances = exact(least_variances(plain, bounded, sides), self._variance)
-        grows = chances > earlier
-        if self._rule.largest is not None:
-            sizes = typical([one.shares[one.targets] for one in sides], space.records)
-            grows &= (sizes > self._rule.largest) == large
+        grows = (chances > earlier) & guarded
         if not grows.any():
             return 0.0, ""
         at = int(np.argmax(np.where(grows, chances, 0.0)))
@@ -214,16 +249,49 @@ class History:
         named = cross_named((name, space.level_name(name, depth)) for name, depth in levels)
         return float(chances.reshape(-1)[at]), named
 
-    def _others(self, known: Known, sums: Mapping[str, Sums]) -> Iterator[str]:
+    def _guarded(self, sides: Sequence[Side], space: Space, large: bool) -> Mask:
+        """Which counts are guarded, by their depth along each side: those above ``largest``, or the others."""
+        sizes = typical([one.shares[one.targets] for one in sides], space.records)
+        if self._rule.largest is None:
+            return np.ones(sizes.shape, dtype=bool)
+        found: Mask = (sizes > self._rule.largest) == large
+        return found
+
+    def _is_low(self, variances: Floats | float) -> Mask:
+        """Whether estimates of these variances are so rarely exact that there is nothing to say of them."""
+        found: Mask = exact(np.asarray(variances), self._variance) <= self._limit * (1 - CLOSE)
+        return found
+
+    @property
+    def _limit(self) -> float:
+        """The probability below which nothing is refused and there is no warning."""
+        return min(limit for limit in (self._rule.success, self._rule.warn) if limit is not None)
+
+    def _others(
+        self, known: Known, sums: Mapping[str, Sums], space: Space, large: bool
+    ) -> Iterator[_Crossed]:
         """Other variables of the user whose bound depends on what is added: their own contrasts are not enough."""
         changed = {name for names in sums for name in json.loads(names)}
-        limits = [limit for limit in (self._rule.success, self._rule.warn) if limit is not None]
+        found = []
         for name, one in known.sums.items():
-            if name in sums:
-                continue
-            is_settled = float(exact(1 / one.plain.max(initial=1e-300), self._variance)) <= min(limits)
-            if not is_settled and changed.intersection(json.loads(name)):
-                yield name
+            crossed = self._crossed(space, name, large)
+            if crossed.is_guarded and name not in sums and not changed.isdisjoint(crossed.variables):
+                found.append((crossed, one.largest, crossed.most_of(one)))
+        if not found:
+            return
+        settled = exact(1 / np.array([every for _, every, _ in found]), self._variance) <= self._limit
+        low = self._is_low(1 / np.array([own for _, _, own in found]))
+        yield from (one for (one, _, _), skip in zip(found, settled | low, strict=True) if not skip)
+
+    def _make_crossed(self, space: Space, name: str, large: bool) -> _Crossed:
+        sides = tuple(side(one, space.ladder(one)) for one in json.loads(name))
+        guarded = self._guarded(sides, space, large)
+        depths = np.argwhere(guarded)
+        own = np.zeros(0, dtype=np.int64)
+        if sides and (depths > 0).all():
+            own = np.asarray(np.ravel_multi_index(tuple((depths - 1).T), [one.rungs - 1 for one in sides]))
+        names = tuple("" for _ in sides)
+        return _Crossed(frozenset(one.name for one in sides), sides, blocks_of(sides, names), guarded, own)
 
     def _differences(
         self, near: Near, numbers: Sequence[tuple[tuple[str, str], int | None]]
@@ -271,11 +339,6 @@ def _tensors(
             plain[at] = found.plain.reshape(plain[at].shape)
             bounded[at] = found.bounded.reshape(plain[at].shape)
     return plain, bounded
-
-
-def _side_of(variable: str, space: Space) -> Side:
-    """A variable without rows, for what is known of its rungs."""
-    return side(variable, space.ladder(variable))
 
 
 def _who(base: str) -> Phrase:

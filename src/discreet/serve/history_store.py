@@ -36,6 +36,7 @@ from discreet.io.store import Book, Database, add_new, lay_out, put
 from discreet.serve.information import SET, Shown
 
 Floats = NDArray[np.float64]
+NO_INFORMATION = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,11 @@ class Sums:
 
     plain: Floats
     bounded: Floats
+
+    @cached_property
+    def largest(self) -> float:
+        """The most information on any of them."""
+        return float(self.plain.max(initial=NO_INFORMATION))
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ def test_the_seconds_of_an_answer_are_limited_before_it_is_computed(web: Web, bu
     class Costly:
         catalogue = builder.catalogue
         prepare = builder.prepare
+        ask_at_once = builder.ask_at_once
         ask = builder.ask
         cost = 45.0
 
@@ -125,6 +126,7 @@ def test_an_overloaded_server_answers_503_with_a_time_and_recovers(web: Web, bui
     class Slow:
         catalogue = builder.catalogue
         prepare = builder.prepare
+        ask_at_once = builder.ask_at_once
         seconds = builder.seconds
 
         def ask(self, query: Query, user: str, *, job: bool = False) -> Answer | Refusal:
