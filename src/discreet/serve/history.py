@@ -24,7 +24,7 @@ from discreet.maths.attacks.information import (
     side,
     typical,
 )
-from discreet.programme.cube import cross_named
+from discreet.programme.cube import Cube, cross_named
 from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
@@ -357,8 +357,7 @@ class Collecting:
         """Every cross-tabulation and every population of an answer."""
         cube = self.question.cube
         seen = shown(cube, self.spaces.of(cube))
-        own = {depths: cube.signature(depths) for depths in cube.depths}
-        tables = {json.dumps(one.levels): _places(seen, depths) for depths, one in own.items()}
+        tables = {_levels(cube, depths): _places(seen, depths) for depths in cube.depths}
         populations = tuple({one.base: one for one in self._populations(table)}.values())
         base = cube.base.canonical if cube.base else ""
         groups = [seen.order[k] for k, axis in enumerate(cube.axes) if axis.is_grouping]
@@ -366,7 +365,8 @@ class Collecting:
         chosen = frozenset(
             name for name, depths in tables.items() if filters or any(depths[at] for at in groups)
         )
-        is_public = all(one in self.source.catalogue.published for one in own.values())
+        public = self.source.catalogue.published
+        is_public = all(cube.signature(depths) in public for depths in reversed(cube.depths))
         return Collected(cube.unit, base, cube.count or "", tables, seen, populations, chosen, is_public)
 
     def differing(self, new: str, earlier: str) -> int | None:
@@ -407,6 +407,17 @@ class Collecting:
                 both = f"({base}) and {text}" if base else text
                 normal = resolve(Query(cube.unit, (), both, cube.count or ""), catalogue).query.where
                 yield Population(normal, value_at(table, node * cube.strides[k]))
+
+
+def _levels(cube: Cube, depths: Sequence[int]) -> str:
+    """The levels of a cross-tabulation as JSON, as ``Cube.signature`` has them."""
+    both = sorted((axis.variable, depth) for axis, depth in zip(cube.axes, depths, strict=True) if depth)
+    return f"[{', '.join(_level(*one) for one in both)}]"
+
+
+@lru_cache(maxsize=10_000)
+def _level(variable: str, depth: int) -> str:
+    return json.dumps([variable, depth])
 
 
 def _places(seen: Shown, depths: Sequence[int]) -> tuple[int, ...]:
