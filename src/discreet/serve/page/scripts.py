@@ -17,7 +17,13 @@ START = "main.js"
 FIRST, LATER = "page.js", "later.js"
 _DYNAMIC = re.compile(r'import\("(\./|\.\./)?([^"]+)"\)')
 BUNDLE = "window.vegaEmbed = vegaEmbed;"
-PASSED_ON = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "SYSTEMROOT")  # a secret may be among the others
+PASSED_ON = (
+    "PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "LD_LIBRARY_PATH",
+    "SYSTEMROOT",
+)  # a secret may be among the others
 MAKE = """
 import ctypes, os, sys
 if sys.platform == "linux":
