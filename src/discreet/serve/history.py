@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from threading import Lock
 
 import numpy as np
 from sqlalchemy import Connection
@@ -97,6 +99,29 @@ class _Crossed:
         return float(sums.plain[self.own].max(initial=NO_INFORMATION)) if len(self.own) else math.inf
 
 
+class _Turns:
+    """Lets the threads of this process do something for one name at a time."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._locks: dict[str, tuple[Lock, int]] = {}  # and how many have it or wait for it
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Wait for the turn of a name."""
+        with self._lock:
+            mine, number = self._locks.get(name, (Lock(), 0))
+            self._locks[name] = mine, number + 1
+        try:
+            with mine:
+                yield
+        finally:
+            with self._lock:
+                _, number = self._locks.pop(name)
+                if number > 1:
+                    self._locks[name] = mine, number - 1
+
+
 class History:
     """The guards on what users have collected; safe for threads, processes, and processes that are killed."""
 
@@ -104,6 +129,7 @@ class History:
         """``variance`` is that of the noise of a count."""
         self._database, self._rule, self._variance = database, rule, variance
         self._store = HistoryStore(database)
+        self._turns = _Turns()
         self._crossed = lru_cache(maxsize=MOST_CROSSED)(self._make_crossed)
 
     @property
@@ -116,6 +142,10 @@ class History:
         if not self.is_guarded or table.is_public:
             return ()
         user = self._owner(user)
+        with self._turns.of(user):  # of two at once one would be judged twice
+            return self._collect(user, table, differing)
+
+    def _collect(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
         with self._database.reading() as connection:
             read = self._read(connection, user, table)
         compared: dict[tuple[str, str], int | None] = {}
@@ -135,7 +165,7 @@ class History:
                     if found.chosen is not None:
                         self._store.remember(connection, user, table.as_choice, found.chosen)
                     return found.warnings
-            read = now  # another request of this user came in between, and is to be judged, too
+            read = now  # a request of this user to another process came in between, and is to be judged, too
 
     def look(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
         """Judge another table and store nothing."""
