@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -76,9 +77,19 @@ class Metrics:
         """All numbers; those of all workers, where there are several."""
         if FOLDER not in os.environ:
             return generate_latest(self._registry)
+        _forget_ended(Path(os.environ[FOLDER]))
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
+
+
+def _forget_ended(folder: Path) -> None:
+    """Remove what workers that have ended, killed or not, state of their queues; what they have counted stays."""
+    for file in folder.glob("gauge_live*_*.db"):
+        try:
+            os.kill(int(file.stem.rpartition("_")[2]), 0)
+        except ProcessLookupError:
+            file.unlink(missing_ok=True)
 
 
 @contextmanager
