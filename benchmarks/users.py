@@ -2,7 +2,7 @@
 
 Every user has a connection and asks the next question once the last one is answered. Requests are bytes made before the
 first is sent, and of an answer only the status and the length are read, so that the users take as little as possible
-of the cores that they share with the server. Run as: python -m benchmarks.users PORT USERS PATH < bodies, one per line
+of the cores that they share with the server. Run as: python -m benchmarks.users, with what to ask as JSON on its input.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
+PATH = "/api/v1/table"
 PART = 1 << 20  # bytes that are read at once
 
 
@@ -29,12 +31,34 @@ class Load:
     wall: float
     own_cpu: float
 
+    def quantile(self, share: float) -> float:
+        """The seconds within which such a share of the answers came."""
+        return sorted(self.times)[min(len(self.times) - 1, int(share * len(self.times)))]
 
-def load(address: str, bodies: Sequence[str], users: int, path: str = "/api/v1/table") -> Load:
-    """Send all bodies to a server, the users taking turns, from a process of their own."""
-    command = [sys.executable, "-m", "benchmarks.users", address.rpartition(":")[2], str(users), path]
+    def __str__(self) -> str:
+        shown = (f"p{int(100 * share)} {1000 * self.quantile(share):.1f} ms" for share in (0.5, 0.95, 0.99))
+        users = 1000 * self.own_cpu / len(self.times)
+        return (
+            f"{', '.join(shown)}, the longest {1000 * max(self.times):.0f} ms; "
+            f"the users themselves took {users:.2f} ms of CPU for each"
+        )
+
+
+def load(address: str, queries: Sequence[Any], users: int, tokens: Sequence[str] = ()) -> Load:
+    """Ask a server all questions, the users taking turns, from a process of their own."""
+    asked = {
+        "port": int(address.rpartition(":")[2]),
+        "users": users,
+        "bodies": [json.dumps(query) for query in queries],
+        "tokens": list(tokens),
+    }
     done = subprocess.run(
-        command, input="\n".join(bodies), stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT
+        [sys.executable, "-m", "benchmarks.users"],
+        input=json.dumps(asked),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        cwd=ROOT,
     )
     found = json.loads(done.stdout)
     return Load(tuple(found["times"]), found["wall"], found["own_cpu"])
@@ -84,25 +108,33 @@ def _length(head: bytes) -> int:
     return next(int(line[15:]) for line in lines if line.startswith(b"content-length:"))
 
 
-def _request(path: str, body: bytes) -> bytes:
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-    return f"{head}Accept-Encoding: identity\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+def _request(body: str, token: str) -> bytes:
+    known = f"Authorization: Bearer {token}\r\n" if token else ""
+    head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n{known}"
+    content = body.encode()
+    return f"{head}Accept-Encoding: identity\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content
 
 
-def _main(port: str, users: str, path: str) -> None:
-    requests = [_request(path, line.encode()) for line in sys.stdin.read().splitlines()]
-    number, ready = int(users), selectors.DefaultSelector()
-    for one in range(number):
-        connection = socket.create_connection(("127.0.0.1", int(port)), timeout=60)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        ready.register(connection, selectors.EVENT_READ, _User(connection, requests[one::number][::-1]))
-    everyone: list[_User] = [key.data for key in ready.get_map().values()]
+def _user(port: int, bodies: Sequence[str], token: str) -> _User:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return _User(connection, [_request(body, token) for body in reversed(bodies)])
+
+
+def _main() -> None:
+    asked = json.load(sys.stdin)
+    bodies, number = asked["bodies"], asked["users"]
+    tokens = asked["tokens"] or [""] * number
+    everyone = [_user(asked["port"], bodies[one::number], tokens[one]) for one in range(number)]
+    ready = selectors.DefaultSelector()
+    for user in everyone:
+        ready.register(user.connection, selectors.EVENT_READ, user)
     began, used = time.perf_counter(), time.process_time()
     busy = sum(user.ask() for user in everyone)
     while busy:
         for key, _ in ready.select():
-            user: _User = key.data
-            if user.hear() and not user.ask():
+            heard: _User = key.data
+            if heard.hear() and not heard.ask():
                 busy -= 1
     measured = {
         "times": [seconds for user in everyone for seconds in user.times],
@@ -113,4 +145,4 @@ def _main(port: str, users: str, path: str) -> None:
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    _main()
