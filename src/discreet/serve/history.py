@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from threading import Lock
 
@@ -130,7 +130,7 @@ class History:
         self._database, self._rule, self._variance = database, rule, variance
         self._store = HistoryStore(database)
         self._turns = _Turns()
-        self._crossed = lru_cache(maxsize=MOST_CROSSED)(self._make_crossed)
+        self._crossed: dict[tuple[Space, bool], dict[str, _Crossed]] = {}
 
     @property
     def is_guarded(self) -> bool:
@@ -159,7 +159,7 @@ class History:
                 return found.warnings
             with self._database.writing() as connection:
                 one_at_a_time(connection, user)
-                now = self._read(connection, user, table)
+                now = self._read_again(connection, user, table, read)
                 if now.same(read):
                     self._store.remember(connection, user, table, found.sums)
                     if found.chosen is not None:
@@ -183,14 +183,23 @@ class History:
     def _read(self, connection: Connection, user: str, table: Collected) -> _Read:
         known = self._store.known(connection, user, table) if self._rule.averages else Known()
         new = self._store.new_tables(connection, user, table)
-        near = Near()
-        if self._rule.difference is not None:
-            near = self._store.near(connection, user, table, self._rule.difference + SLACK)
+        near = self._near(connection, user, table)
         is_new = bool(new) or not self._store.has_populations(connection, user, table)
         chosen = None
         if table.chosen and self._rule.averages and self._rule.largest is not None:
             chosen = self._store.known(connection, user, table.as_choice)
         return _Read(known, new, near, is_new, chosen)
+
+    def _read_again(self, connection: Connection, user: str, table: Collected, read: _Read) -> _Read:
+        """What is stored now; where averaging is guarded, every new table of the user has raised the last number."""
+        if not self._rule.averages or self._store.last(connection, user, table) != read.known.number:
+            return self._read(connection, user, table)
+        return replace(read, near=self._near(connection, user, table))
+
+    def _near(self, connection: Connection, user: str, table: Collected) -> Near:
+        if self._rule.difference is None:
+            return Near()
+        return self._store.near(connection, user, table, self._rule.difference + SLACK)
 
     def _judge(
         self, table: Collected, read: _Read, differing: Mapping[tuple[str, str], int | None]
@@ -302,9 +311,13 @@ class History:
     ) -> Iterator[_Crossed]:
         """Other variables of the user whose bound depends on what is added: their own contrasts are not enough."""
         changed = {name for names in sums for name in json.loads(names)}
-        found = []
+        found, made = [], self._crossed.setdefault((space, large), {})
+        if len(made) > MOST_CROSSED:
+            made.clear()
         for name, one in known.sums.items():
-            crossed = self._crossed(space, name, large)
+            crossed = made.get(name)
+            if crossed is None:
+                crossed = made[name] = self._make_crossed(space, name, large)
             if crossed.is_guarded and name not in sums and not changed.isdisjoint(crossed.variables):
                 found.append((crossed, one.largest, crossed.most_of(one)))
         if not found:
