@@ -297,7 +297,7 @@ class History:
         return found
 
     def _is_low(self, variances: Floats | float) -> Mask:
-        """Whether estimates of these variances are so rarely exact that there is nothing to say of them."""
+        """Whether estimates of these variances are so rarely exact that nothing is refused and no warning is given."""
         found: Mask = exact(np.asarray(variances), self._variance) <= self._limit * (1 - CLOSE)
         return found
 

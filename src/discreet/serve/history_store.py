@@ -191,7 +191,7 @@ class HistoryStore:
         return replace(known, sets={row.variables: _sums_of(row.sums) for row in found})
 
     def last(self, connection: Connection, user: str, table: Collected) -> int:
-        """The number of the last answer of a user, 0 where there is none."""
+        """The number of the last answer of a user, 0 before the first."""
         found: int | None = connection.execute(_LAST, {"owner": user, "counted": table.counted}).scalar()
         return found or 0
 
