@@ -113,6 +113,45 @@ def test_likely_cubes_are_as_fine_as_a_small_grid_allows(axes: list[Breakdown]) 
     assert [len(cube.axes) for cube in likely_cubes("persons", axes[:1], ())] == [1]
 
 
+def test_cells_that_are_added_meanwhile_are_not_mixed_with_others(
+    axes: list[Breakdown], unit: EncodedUnit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two steps of a question a finer cube may take the place of the one that it began with."""
+    of = {(axis.variable, len(axis)): axis for axis in axes}
+    sex, *ages = (
+        of[key] for key in sorted(of, key=lambda key: (key[0] == "AGE", key)) if key[0] in ("AGE", "SEX")
+    )
+    coarse, fine = (Cube("", "persons", (age, sex)) for age in (ages[0], ages[-1]))
+    expected = whole(unit.count(coarse))
+    unit.prepare([coarse])
+    compare = ahead._coarser
+
+    def slow(*both: Breakdown) -> object:
+        monkeypatch.setattr(ahead, "_coarser", compare)
+        unit.prepare([fine])
+        return compare(*both)
+
+    monkeypatch.setattr(ahead, "_coarser", slow)
+    assert np.array_equal(whole(unit.count(coarse)), expected)
+    assert ahead._coarser is compare
+    assert unit._ahead._of[frozenset(("AGE", "SEX"))].cube is fine
+
+
+def test_crosses_that_are_large_at_every_level_are_left_out(
+    axes: list[Breakdown], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "SMALL_GRID", 60)
+    found = list(likely_cubes("persons", axes, ("GEO",)))
+    assert len(found) < 3
+    assert all(cube.size <= 60 for cube in found)
+
+
+def test_counting_ahead_ends_when_it_is_stopped(axes: list[Breakdown], unit: EncodedUnit) -> None:
+    likely = list(likely_cubes("persons", axes, ("GEO",)))
+    unit.prepare(likely, lambda: unit.reads(likely[0]) == 0)
+    assert [unit.reads(cube) for cube in likely] == [0, len(unit), len(unit)]
+
+
 def test_no_more_is_counted_ahead_than_there_is_room_for_and_nothing_twice(
     axes: list[Breakdown], unit: EncodedUnit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet.audit.evidence import PublishedTable
 from discreet.errors import Mistakes
 from discreet.programme.serve import ServeRule
 from discreet.release.reader import Release, open_release
@@ -31,6 +32,22 @@ def test_a_prepared_release_reads_no_file_for_an_answer(
     for table in prepared.catalogue.tables:
         asked = query(*table.axes, where=table.base, count=table.count, unit=table.unit)
         assert cells(prepared.ask(asked, "u", job=True)) == cells(fresh.ask(asked, "u", job=True))
+
+
+def test_reading_ahead_ends_when_it_is_stopped(release: Release, store: Store) -> None:
+    source = serve_release(release, store)._source
+    assert isinstance(source, released.ReleaseSource)
+    read: list[str] = []
+    usual = source._read
+
+    def noted(one: PublishedTable) -> object:
+        read.append(one.id)
+        return usual(one)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(source, "_read", noted)
+        source.prepare(lambda: len(read) == 2)
+    assert len(read) == 2 < len(source.catalogue.tables)
 
 
 @pytest.mark.parametrize(

@@ -64,14 +64,15 @@ class CellsAhead:
 
     def has(self, cube: Cube) -> bool:
         """Whether a table can be added up."""
-        return self._maps(cube) is not None
+        found = self._finer(cube)
+        return found is not None and _maps(found.cube, cube) is not None
 
     def table(self, cube: Cube) -> ConfidentialTable | None:
         """A table of all records with all its margins, added up; None where the cells do not suffice."""
-        maps = self._maps(cube)
-        if maps is None:
+        finest = self._finer(cube)
+        maps = None if finest is None else _maps(finest.cube, cube)
+        if finest is None or maps is None:
             return None
-        finest = self._of[_variables(cube)]
         position = np.zeros(1, dtype=np.uint32)
         for along in maps:
             position = np.add.outer(position, along).reshape(-1)
@@ -79,22 +80,24 @@ class CellsAhead:
         grid.gather(position[finest.positions], finest.cells)
         return counted(cube, grid)
 
-    def _maps(self, cube: Cube) -> list[NDArray[np.uint32]] | None:
-        """Axis of the finer cube -> (its node -> what it adds to the position in the coarser one)."""
+    def _finer(self, cube: Cube) -> _Finest | None:
+        """Cells that a table might be added up from; looked up once for each, since others may take their place."""
         if cube.base is not None or cube.count is not None or any(axis.is_grouping for axis in cube.axes):
             return None
-        found = self._of.get(_variables(cube))
-        if found is None:
+        return self._of.get(_variables(cube))
+
+
+def _maps(finer: Cube, cube: Cube) -> list[NDArray[np.uint32]] | None:
+    """Axis of a finer cube -> (its node -> what it adds to the position in the other one); None if it is not finer."""
+    asked = {axis.variable: (axis, cube.strides[k]) for k, axis in enumerate(cube.axes)}
+    maps = []
+    for axis in finer.axes:
+        coarse, stride = asked.get(axis.variable, (None, 0))
+        along = np.zeros(len(axis), dtype=np.int64) if coarse is None else _coarser(axis, coarse)
+        if along is None:
             return None
-        asked = {axis.variable: (axis, cube.strides[k]) for k, axis in enumerate(cube.axes)}
-        maps = []
-        for axis in found.cube.axes:
-            coarse, stride = asked.get(axis.variable, (None, 0))
-            along = np.zeros(len(axis), dtype=np.int64) if coarse is None else _coarser(axis, coarse)
-            if along is None:
-                return None
-            maps.append((along * stride).astype(np.uint32))
-        return maps
+        maps.append((along * stride).astype(np.uint32))
+    return maps
 
 
 def likely_cubes(unit: str, axes: Sequence[Breakdown], places: Sequence[str]) -> Iterator[Cube]:
@@ -107,11 +110,13 @@ def likely_cubes(unit: str, axes: Sequence[Breakdown], places: Sequence[str]) ->
     for place in first or [""]:
         for pair in combinations(others, min(2, len(others))):
             chosen = {name: by_variable[name] for name in sorted({place, *pair} & by_variable.keys())}
-            yield Cube("", unit, tuple(_fitting(chosen)))
+            cube = Cube("", unit, tuple(_fitting(chosen)))
+            if cube.size <= SMALL_GRID:
+                yield cube
 
 
 def _fitting(chosen: Mapping[str, Sequence[Breakdown]]) -> Iterator[Breakdown]:
-    """One breakdown of each variable, the finest; the longest is made coarser until their grid is small."""
+    """One breakdown of each variable, the finest; the longest is made coarser as long as their grid is not small."""
     levels = {name: len(known) - 1 for name, known in chosen.items()}
 
     def size(name: str) -> int:

@@ -25,7 +25,7 @@ from discreet.serve.information import Spaces
 from discreet.serve.noise_ranges import AskedCells
 from discreet.serve.query import Axis, Query
 from discreet.serve.question import Question, resolve
-from discreet.serve.records import TableSource
+from discreet.serve.records import Stopped, TableSource, never
 from discreet.serve.released import map_of, picked
 from discreet.serve.rules import Verdict, judge_cells, judge_form
 from discreet.tabulate.tables import ProtectedTable
@@ -37,9 +37,7 @@ NOT_IN_RELEASE = phrase(
 MOST_OFFERED = 3
 MOST_JUDGED = 12
 STEPS = 3  # changes of the refused table
-MOST_WHOLE = (
-    100_000  # cells of a table whose grid is laid out as a whole, from which the requested cells are taken
-)
+MOST_WHOLE = 100_000  # cells of a table whose whole grid is laid out, to take the requested cells from
 MOST_SHORT = 20_000  # cells of an answer that is made at once
 MOST_RESOLVED = 100  # questions whose normal form is cached: each is needed several times
 
@@ -297,12 +295,11 @@ class TableBuilder:
         """The catalogue of the source."""
         return self._source.catalogue
 
-    def prepare(self) -> None:
+    def prepare(self, stopped: Stopped = never) -> None:
         """Do the work that would slow down the first questions; call it in another thread or before serving."""
-        self._source.prepare()
-        for unit in self.catalogue.units[
-            :1
-        ]:  # an answer that is thrown away: the first one waits for compiled code
+        self._source.prepare(stopped)
+        # an answer that is thrown away: the first one waits for compiled code
+        for unit in () if stopped() else self.catalogue.units[:1]:
             total = self._resolved(Query(unit, ()))
             if not self._source.lacks(total.cube):
                 answer_of(total, self._source.table(total.cube), Verdict(), (), self._source)

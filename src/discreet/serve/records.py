@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from threading import Lock
 from typing import Protocol
 
@@ -31,6 +32,12 @@ CELLS = 2e7  # cells that are rolled up and perturbed in a second
 NARROW = 256  # axes of at most this many nodes are stored as bytes
 
 Mask = NDArray[np.bool_]
+Stopped = Callable[[], bool]  # whether work that nobody waits for should end
+
+
+def never() -> bool:
+    """Not to be stopped."""
+    return False
 
 
 class EncodedUnit:
@@ -59,11 +66,11 @@ class EncodedUnit:
         """How many records are read for a cube."""
         return 0 if self._ahead.has(cube) else len(self)
 
-    def prepare(self, likely: Iterable[Cube] = ()) -> None:
+    def prepare(self, likely: Iterable[Cube] = (), stopped: Stopped = never) -> None:
         """Fill all columns now instead of on first use, and count the cells of likely cubes as far as there is room."""
-        self._narrow.fill()
-        self._wide.fill()
-        for cube in likely:
+        self._narrow.fill(stopped)
+        self._wide.fill(stopped)
+        for cube in takewhile(lambda _: not stopped(), likely):
             if self._ahead.wants(cube):
                 self._ahead.add(cube, *self._grid(cube).finest())
 
@@ -118,9 +125,9 @@ class _NodeColumns:
                     self._fill(row, axis)
         return {axis.full_name: row for row, axis in found}
 
-    def fill(self) -> None:
+    def fill(self, stopped: Stopped) -> None:
         """Fill all rows."""
-        for row, axis in self._axes.values():
+        for row, axis in takewhile(lambda _: not stopped(), self._axes.values()):
             with self._lock:
                 self._fill(row, axis)
 
@@ -155,7 +162,7 @@ class TableSource(Protocol):
     def is_short(self, cube: Cube) -> bool:
         """Whether a table certainly takes a millisecond at most."""
 
-    def prepare(self) -> None:
+    def prepare(self, stopped: Stopped = never) -> None:
         """Do the work that would slow down the first questions; safe while questions are answered."""
 
 
@@ -183,10 +190,11 @@ class MicrodataSource:
         """Intervals of true counts, given published ones."""
         return self._noise
 
-    def prepare(self) -> None:
+    def prepare(self, stopped: Stopped = never) -> None:
         """Look up the nodes of every record along every axis, and count the cells of likely tables."""
         for name, unit in self._units.items():
-            unit.prepare(likely_cubes(name, list(_axes(self._catalogue, name)), self._catalogue.places))
+            likely = likely_cubes(name, list(_axes(self._catalogue, name)), self._catalogue.places)
+            unit.prepare(likely, stopped)
 
     def lacks(self, cube: Cube) -> str:
         """Nothing: any cross can be counted."""

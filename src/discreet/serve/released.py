@@ -22,6 +22,7 @@ from discreet.release.reader import Release
 from discreet.serve.cache import CELL_BYTES, TABLE_BYTES, LruCache, TableKey, key_of, table_cache
 from discreet.serve.catalogue import Catalogue, ServedTable, ServedVariable, by_name
 from discreet.serve.noise_ranges import AskedCells, Ends, EstimateRanges, NoiseRanges, Ranges
+from discreet.serve.records import Stopped, never
 from discreet.tabulate.tables import ProtectedTable, read_back
 from discreet.text.phrase import joined, phrase
 
@@ -180,18 +181,18 @@ class ReleaseSource:
         return 0.0
 
     def is_short(self, cube: Cube) -> bool:
-        """Whether a table is cached, or cut out of a cube in memory by looking at few cells."""
+        """Whether a table is cut out of a cube in memory by looking at few cells."""
         holding = self._holding(cube)
         if holding is None or holding.cube.shown is not None or cube.size > MOST_SHORT:
             return False
         whole = self._whole.get(key_of(holding.cube))
         return whole is not None and whole.is_near(cube)
 
-    def prepare(self) -> None:
+    def prepare(self, stopped: Stopped = never) -> None:
         """Read the cubes, the smallest first, as long as they fit into the cache."""
         tables = [one for given in self._gives.values() for one in given.tables]
         for one in sorted(tables, key=lambda one: self._cells[one.id]):
-            if not self._whole.has_room(CELL_BYTES * self._cells[one.id]):
+            if stopped() or not self._whole.has_room(CELL_BYTES * self._cells[one.id]):
                 return
             self._read(one)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
-from threading import Thread
+from itertools import takewhile
+from threading import Event, Thread
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -72,10 +74,15 @@ def create_app(
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
         worker.start()
-        work = [builder.prepare, *([prepare_page, vega_bundle] if charts else [])]
-        Thread(target=_prepare, args=(work,), name="prepare", daemon=True).start()
+        ended = Event()
+        page_work = (partial(prepare_page, ended.is_set), _bundle_vega) if charts else ()
+        work = (partial(builder.prepare, ended.is_set), *page_work)
+        preparing = Thread(target=_prepare, args=(work, ended), name="prepare", daemon=True)
+        preparing.start()
         yield
+        ended.set()
         worker.stop()
+        preparing.join()  # compiled code that runs while the interpreter ends would crash
         pool.close()
         settings.store.database.close()
 
@@ -98,9 +105,14 @@ def create_app(
     return app
 
 
-def _prepare(work: Iterable[Callable[[], object]]) -> None:
+def _bundle_vega() -> None:
+    """Wait for the script of charts in a thread of its own, which may be left behind: another process makes it."""
+    Thread(target=_prepare, args=([vega_bundle], Event()), name="vega", daemon=True).start()
+
+
+def _prepare(work: Iterable[Callable[[], object]], ended: Event) -> None:
     """Do the work that would slow down the first questions, while the server already answers."""
-    for do in work:
+    for do in takewhile(lambda _: not ended.is_set(), work):
         try:
             do()
         except Exception as error:  # the server answers without it, only later
