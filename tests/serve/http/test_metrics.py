@@ -104,8 +104,7 @@ def test_each_worker_shows_the_metrics_of_all_and_whether_their_database_is_ther
         with waited(address):
             until(both_have_answered)
         wanted = f'discreet_requests_total{{method="POST",route="/api/v1/table",status="200"}} {asked}.0'
-        for _ in range(6):
-            assert wanted in on_a_new_connection("GET", "/metrics")[1]
+        until(lambda: all(wanted in on_a_new_connection("GET", "/metrics")[1] for _ in range(6)))
         store.rename(tmp_path / "elsewhere")
         until(lambda: {on_a_new_connection("GET", "/health")[0] for _ in range(6)} == {503})
         (tmp_path / "elsewhere").rename(store)

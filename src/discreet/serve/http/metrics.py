@@ -85,10 +85,10 @@ class Metrics:
 
 def _forget_ended(folder: Path) -> None:
     """Remove what workers that have ended, killed or not, state of their queues; what they have counted stays."""
-    for file in folder.glob("gauge_live*_*.db"):
+    for file in folder.glob("gauge_live*_*.db") if os.name == "posix" else ():  # elsewhere 0 is a signal, too
         try:
             os.kill(int(file.stem.rpartition("_")[2]), 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, PermissionError):  # or another user's process has the number now
             file.unlink(missing_ok=True)
 
 
