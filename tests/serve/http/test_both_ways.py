@@ -198,7 +198,7 @@ def test_conditions_and_other_headers(both: Both, name: str) -> None:
         {"Range": "bytes=0-10"},
         {"Content_Type": KINDS[0]},
     ):
-        both.ask("GET", target, **headers)
+        both.ask("GET", target, None, **headers)
 
 
 def test_tokens_and_rates(released: Callable[[], TableBuilder], tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """Metrics for operators: complete, for administrators only, and without counts or what was asked."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from httpx import Client
 
 from discreet.release.reader import Release
-from discreet.serve.http.metrics import Metrics, collected_over_processes
+from discreet.serve.http.metrics import Metrics, _forget_ended, collected_over_processes
 from discreet.serve.http.security import Role, create_token
 from tests.serve.http.conftest import Web
 from tests.serve.http.test_killed import served, waited
@@ -77,6 +79,22 @@ def test_the_numbers_of_all_workers_are_added_up_and_only_living_ones_have_a_que
     assert 'discreet_request_seconds_bucket{le="0.05",route="/api/v1/table"} 2.0' in found
     assert 'discreet_request_seconds_bucket{le="0.02",route="/api/v1/table"} 0.0' in found
     assert 'discreet_refusals_total{rule="axes"} 2.0' in found
+
+
+@pytest.mark.parametrize("error", [ProcessLookupError, PermissionError])
+def test_a_number_that_no_worker_has_is_forgotten_whoever_has_it_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[OSError]
+) -> None:
+    def asked(process: int, signal: int) -> None:
+        assert signal == 0
+        if process != 7:
+            raise error
+
+    monkeypatch.setattr(os, "kill", asked)
+    for name in ("gauge_livesum_7.db", "gauge_livesum_8.db", "counter_8.db"):
+        (tmp_path / name).touch()
+    _forget_ended(tmp_path)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["counter_8.db", "gauge_livesum_7.db"]
 
 
 def test_each_worker_shows_the_metrics_of_all_and_whether_their_database_is_there(
