@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -21,6 +20,8 @@ from typing import Any
 from benchmarks.census import SECRET, census
 from benchmarks.costs import GB, Cost
 from benchmarks.lines import Line, Section, Target
+from benchmarks.users import Load, load
+from discreet.serve.http.security import Role, create_token
 
 PERSONS = 10_000_000
 USERS = 8
@@ -29,7 +30,8 @@ PLACES = ("GEO.L", "GEO.M")
 MOST_CELLS = 20_000
 MAIN = "from discreet.cli.app import main; main()"
 SAME_CORES = (
-    "The users run on the server's cores; CPU s is the server's alone, the peak that of its largest process."
+    "The users are one light process on the server's cores; CPU s is the server's, without theirs and without those of "
+    "the process of low priority that makes the script of charts once; the peak is that of its largest process."
 )
 EMPTY = """
 import uvicorn
@@ -46,6 +48,7 @@ async def announced(sockets=None):
 server.startup = announced
 server.run()
 """  # what HTTP itself costs here
+TOKENS = "tokens.json"
 RATE = "1000000/1"  # what is measured is the work, not the politeness
 
 Query = dict[str, Any]
@@ -58,35 +61,43 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
 
 
 def _over_records(folder: Path, persons: int, place: Path) -> Section:
-    with _server([str(folder / "programme.toml"), "--secret", _secret(place)], place) as server:
-        address, started, pid = server
-        catalogue = _get(address, "/api/v1/catalogue")
-        queries, began = three_way(catalogue), _used(pid)
-        first, wall_first = _load(address, one_way(catalogue))
-        before = _used(pid)
-        new, wall = _load(address, queries)
-        after = _used(pid)
-        again, wall_again = _load(address, queries)
-        peak, last = _peak(pid), _used(pid)
-    lines = (
-        Line(
-            f"start, {persons:,} persons and their households",
-            "Discreet",
-            Cost(began, started, peak),
-            targets=(Target("wall s", started, 10, 1),),
-        ),
-        Line(
-            f"{len(first)} one-way tables, each breakdown for the first time, {USERS} users",
-            "Discreet",
-            Cost(before - began, wall_first, peak),
-        ),
-        _line(f"{len(new)} new three-way tables", new, Cost(after - before, wall, peak), 80),
-        _line("the same again, from the cache", again, Cost(last - after, wall_again, peak), 20),
-    )
-    notes = (
+    lines: list[Line] = []
+    notes = [
         f"Tables of {' or '.join(PLACES)} by two variables, up to {MOST_CELLS:,} cells, as plain JSON-stat.",
-    )
-    return Section("The table builder over records", lines, (SAME_CORES, *notes, *_notes(new, again)))
+        "Users with a token have histories of their own; those without one have the history of their one address.",
+    ]
+    for tokens in ((), _tokens(place)):
+        who = f"Discreet, users with{'' if tokens else 'out'} a token"
+        with _server(
+            [str(folder / "programme.toml"), "--secret", _secret(place), "--tokens", str(place / TOKENS)],
+            place,
+        ) as server:
+            address, started, pid = server
+            catalogue = _get(address, "/api/v1/catalogue")
+            queries, began = three_way(catalogue), _used(pid)
+            first = load(address, one_way(catalogue), USERS, tokens)
+            before = _used(pid)
+            new = load(address, queries, USERS, tokens)
+            after = _used(pid)
+            again = load(address, queries, USERS, tokens)
+            peak, last = _peak(pid), _used(pid)
+        lines += (
+            Line(
+                f"start, {persons:,} persons and their households",
+                who,
+                Cost(began, started, peak),
+                targets=(Target("wall s", started, 10, 1),),
+            ),
+            Line(
+                f"{len(first.times)} one-way tables, each breakdown for the first time, {USERS} users",
+                who,
+                Cost(before - began, first.wall, peak),
+            ),
+            _line(f"{len(new.times)} new three-way tables", new, after - before, peak, 80, who),
+            _line("the same again, from the cache", again, last - after, peak, 20, who),
+        )
+        notes += (f"{who}, new: {new}.", f"{who}, again: {again}.")
+    return Section("The table builder over records", tuple(lines), (SAME_CORES, *notes))
 
 
 def _over_release(folder: Path, persons: int, place: Path) -> Section:
@@ -112,52 +123,35 @@ def _over_release(folder: Path, persons: int, place: Path) -> Section:
             address, started, pid = server
             _settle(pid)
             queries, began = parts_of_tables(_get(address, "/api/v1/catalogue")), _used(pid)
-            new, wall = _load(address, queries)
+            new = load(address, queries, USERS)
             after = _used(pid)
-            again, wall_again = _load(address, queries)
+            again = load(address, queries, USERS)
             peak, last = _peak(pid), _used(pid)
         who = "Discreet" if workers == 1 else f"Discreet, --workers {workers}"
         lines += (
             Line(f"start, the release of {persons:,} persons", who, Cost(began, started, peak)),
-            _line(
-                f"{len(new)} tables, each for the first time", new, Cost(after - began, wall, peak), 20, who
-            ),
-            _line("the same again, from the cache", again, Cost(last - after, wall_again, peak), 20, who),
+            _line(f"{len(new.times)} tables, each for the first time", new, after - began, peak, 20, who),
+            _line("the same again, from the cache", again, last - after, peak, 20, who),
         )
-        notes += (f"{who}, {note}" for note in _notes(new, again))
+        notes += (f"{who}, new: {new}.", f"{who}, again: {again}.")
     with _empty_server() as (address, pid):
-        _load(address, queries)
+        load(address, queries, USERS)
         began = _used(pid)
-        times, wall = _load(address, queries)
+        empty = load(address, queries, USERS)
         lines.append(
             Line(
-                f"{len(times)} empty answers, {USERS} users",
+                f"{len(empty.times)} empty answers, {USERS} users",
                 "uvicorn alone",
-                Cost(_used(pid) - began, wall, _peak(pid)),
+                Cost(_used(pid) - began, empty.wall, _peak(pid)),
             )
         )
-        notes.append(f"uvicorn alone: {_quantiles(times)}.")
+        notes.append(f"uvicorn alone: {empty}.")
     return Section("The table builder over a release", tuple(lines), (SAME_CORES, *notes))
 
 
-def _line(work: str, times: Sequence[float], cost: Cost, limit: float, who: str = "Discreet") -> Line:
-    target = Target("p95 ms", 1000 * quantile(times, 0.95), limit, 1)
-    return Line(f"{work}, {USERS} users", who, cost, targets=(target,))
-
-
-def _notes(new: Sequence[float], again: Sequence[float]) -> Iterator[str]:
-    for name, times in (("new", new), ("again", again)):
-        yield f"{name}: {_quantiles(times)}."
-
-
-def _quantiles(times: Sequence[float]) -> str:
-    shown = (f"p{int(100 * share)} {1000 * quantile(times, share):.1f} ms" for share in (0.5, 0.95, 0.99))
-    return f"{', '.join(shown)}, the longest {1000 * max(times):.0f} ms"
-
-
-def quantile(times: Sequence[float], share: float) -> float:
-    """The time within which such a share of the answers came."""
-    return sorted(times)[min(len(times) - 1, int(share * len(times)))]
+def _line(work: str, seen: Load, cpu: float, peak: float, limit: float, who: str) -> Line:
+    target = Target("p95 ms", 1000 * seen.quantile(0.95), limit, 1)
+    return Line(f"{work}, {USERS} users", who, Cost(cpu, seen.wall, peak), targets=(target,))
 
 
 def one_way(catalogue: Any) -> list[Query]:
@@ -208,33 +202,17 @@ def sizes_of(catalogue: Any) -> dict[str, int]:
     }
 
 
-def _load(address: str, queries: Sequence[Query]) -> tuple[list[float], float]:
-    """Ask all questions, the users taking turns; the time of each, and of all."""
-    begun = time.perf_counter()
-    with ThreadPoolExecutor(USERS) as pool:
-        times = pool.map(lambda user: list(_asked(address, queries[user::USERS])), range(USERS))
-        return [one for each in times for one in each], time.perf_counter() - begun
-
-
-def _asked(address: str, queries: Sequence[Query]) -> Iterator[float]:
-    connection = http.client.HTTPConnection(address, timeout=60)
-    for query in queries:
-        body, begun = json.dumps(query), time.perf_counter()
-        connection.request("POST", "/api/v1/table", body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        answer.read()
-        if answer.status != 200:
-            raise RuntimeError(f"{answer.status} for {query}, so its time means nothing")
-        yield time.perf_counter() - begun
-    connection.close()
-
-
 def _get(address: str, path: str) -> Any:
     connection = http.client.HTTPConnection(address, timeout=60)
     connection.request("GET", path)
     said = json.loads(connection.getresponse().read())
     connection.close()
     return said
+
+
+def _tokens(place: Path) -> list[str]:
+    """A token for each user."""
+    return [create_token(place / TOKENS, f"user{one}", Role.PUBLIC, "") for one in range(USERS)]
 
 
 def _secret(place: Path) -> str:
@@ -280,17 +258,21 @@ def _empty_server() -> Iterator[tuple[str, int]]:
 
 
 def _settle(pid: int) -> None:
-    """Wait until a server does nothing more."""
+    """Wait until a server does nothing more, and has made what it makes once."""
     used, before = _used(pid), -1.0
-    while used > before:
+    while used > before or len(_started(pid, "*")) > len(_started(pid, str(pid))):
         time.sleep(1)
         used, before = _used(pid), used
 
 
 def _family(pid: int) -> list[int]:
-    """A process and those that it started."""
-    started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(int(one) for one in started)]
+    """A server and its workers, which its first thread started; other threads start what makes files once."""
+    return [pid, *_started(pid, str(pid))]
+
+
+def _started(pid: int, threads: str) -> list[int]:
+    files = Path(f"/proc/{pid}/task").glob(f"{threads}/children")
+    return [int(one) for file in files for one in file.read_text().split()]
 
 
 def _used(pid: int) -> float:

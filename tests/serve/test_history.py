@@ -1,21 +1,27 @@
 """What a user has collected is counted, judged, kept through a kill, and apart from what others have."""
 
 import json
+import math
+import random
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import product
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from discreet.io.store import Database, Journal
-from discreet.maths.attacks.information import Ladder, seen, side
+from discreet.maths.attacks.information import Ladder, least_variances, seen, side
+from discreet.programme.cube import Cube
 from discreet.programme.programme import Programme
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Answer, Refusal, Rule
-from discreet.serve.history import History
-from discreet.serve.history_store import Collected, Population
+from discreet.serve.history import History, _levels
+from discreet.serve.history_store import Collected, Population, Sums
 from discreet.serve.information import Shown, Space
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
@@ -40,17 +46,32 @@ class Even:
         return f"{variable}.LEVEL{depth}"
 
 
-def table(*variables: str, populations: tuple[Population, ...] = ()) -> Collected:
+class Deep(Even):
+    """The same, but codes of capital letters are five pairs."""
+
+    def ladder(self, variable: str) -> Ladder:
+        flat = super().ladder(variable)
+        pairs = np.arange(len(flat.sizes)) // 2
+        return flat if variable.islower() else Ladder((flat.levels[0], pairs, flat.levels[1]), flat.sizes)
+
+
+EVEN, DEEP = Even(), Deep()
+
+
+def table(*variables: str, populations: tuple[Population, ...] = (), space: Even = EVEN) -> Collected:
     """A table by some variables with all its margins."""
-    space = Even()
     ladders = {name: space.ladder(name) for name in sorted(variables)}
     sides = [
-        side(name, one, [seen(one, depth, np.ones(len(one.sizes), dtype=bool)) for depth in (0, 1)])
+        side(
+            name,
+            one,
+            [seen(one, depth, np.ones(len(one.sizes), dtype=bool)) for depth in range(len(one.levels))],
+        )
         for name, one in ladders.items()
     ]
-    depths = product((0, 1), repeat=len(sides))
+    depths = product(*(range(len(one.levels)) for one in ladders.values()))
     tables = {
-        json.dumps([(one.name, 1) for one, depth in zip(sides, along, strict=True) if depth]): along
+        json.dumps([(one.name, depth) for one, depth in zip(sides, along, strict=True) if depth]): along
         for along in depths
     }
     names = tuple("" for _ in sides)
@@ -133,13 +154,92 @@ def test_a_refused_table_is_not_remembered(where: str) -> None:
     assert answered(kept) == first
 
 
-def test_requests_at_the_same_time_do_not_slip_past_the_level(where: str) -> None:
+@pytest.mark.parametrize("workers", [1, 4])
+def test_requests_at_the_same_time_do_not_slip_past_the_level(where: str, workers: int) -> None:
     alone = answered(history(where, HistoryRule(success=0.38)), "alone")
-    kept = history(where, HistoryRule(success=0.38))
-    asked = [table("X", name) for name in "ABCDEFGHIJKLMNOP"]
+    kept = [history(where, HistoryRule(success=0.38)) for _ in range(workers)]
+    asked = [(kept[turn % workers], table("X", name)) for turn, name in enumerate("ABCDEFGHIJKLMNOP")]
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda one: kept.collect("u", one, no_difference), asked))
+        found = list(pool.map(lambda one: one[0].collect("u", one[1], no_difference), asked))
     assert sum(not isinstance(one, Refusal) for one in found) == alone
+
+
+def test_threads_of_a_process_judge_the_tables_of_one_user_one_after_the_other(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two at once one would be judged twice, with what the other has added."""
+    kept, judged, judge = history(where, HistoryRule(success=0.9)), [], History._judge
+
+    def counting(*given: Any) -> Any:
+        judged.append(True)
+        return judge(*given)
+
+    monkeypatch.setattr(History, "_judge", counting)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(
+            pool.map(lambda name: kept.collect("u", table("X", name), no_difference), "ABCDEFGHIJKL")
+        )
+    assert found == [()] * 12
+    assert len(judged) == 12
+    assert kept._turns._locks == {}
+
+
+@pytest.mark.parametrize(
+    ("space", "success", "largest", "seed"),
+    [(EVEN, 0.42, 300_000, 0), (DEEP, 0.45, 30_000, 1), (DEEP, 0.6, 30_000, 2)],
+)
+def test_what_is_not_looked_at_would_change_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Even, success: float, largest: int, seed: int
+) -> None:
+    """Of a user's other variables only those are looked at of which there could be something to say."""
+    rng, rule = random.Random(seed), HistoryRule(success=success, largest=largest)
+    chosen = [rng.sample("abxy", 2) for _ in range(4)] + [rng.sample("abxyBCDEF", 2) for _ in range(3)]
+    chosen += [rng.sample("abxyBCDEF", rng.choice((2, 2, 3))) for _ in range(33)]
+    asked = [table(*names, space=space) for names in chosen]
+    quick = history(str(tmp_path / "quick.sqlite"), rule)
+    found = [quick.collect("u", one, no_difference) for one in asked]
+    monkeypatch.setattr(
+        History, "_is_low", lambda _self, variances: np.zeros(np.shape(variances), dtype=bool)
+    )
+    thorough = history(str(tmp_path / "thorough.sqlite"), rule)
+    assert [thorough.collect("u", one, no_difference) for one in asked] == found
+    named = [
+        set(re.findall(r"(\w)\.LEVEL", one.message)) if isinstance(one, Refusal) else set() for one in found
+    ]
+    assert any(one - set(names) for one, names in zip(named, chosen, strict=True)), "others decide, too"
+
+
+@pytest.mark.parametrize(("names", "largest"), [("AB", 30_000), ("Ax", 60_000), ("ABx", 8_000)])
+def test_what_is_known_of_a_count_by_its_own_contrast_is_no_more_than_by_all(
+    tmp_path: Path, names: str, largest: int
+) -> None:
+    kept = history(str(tmp_path / "h.sqlite"), HistoryRule(success=0.5, largest=largest))
+    crossed = kept._make_crossed(cast("Space", DEEP), json.dumps(list(names)), False)
+    assert 0 < crossed.guarded.sum() < crossed.guarded.size
+    shape = [one.rungs for one in crossed.sides]
+    plain, bounded = np.random.default_rng(3).lognormal(0, 2, (2, *shape))
+    inner = tuple(slice(1, None) for _ in names)
+    most = crossed.most_of(Sums(plain[inner].reshape(-1), bounded[inner].reshape(-1)))
+    assert most == max(plain[tuple(depths)] for depths in np.argwhere(crossed.guarded).tolist())
+    least = least_variances(plain, bounded, crossed.sides)[crossed.guarded].min()
+    assert 1 / most <= least * (1 + 1e-12)
+
+
+def test_of_margins_that_are_guarded_too_their_own_contrast_says_nothing(tmp_path: Path) -> None:
+    kept = history(str(tmp_path / "h.sqlite"), HistoryRule(success=0.5, largest=30_000))
+    crossed = kept._make_crossed(cast("Space", DEEP), '["A", "B", "x"]', False)
+    assert crossed.guarded[2, 2].all(), "A by B, and both by x"
+    assert crossed.most_of(Sums(np.ones(1), np.ones(1))) == math.inf
+
+
+@pytest.mark.parametrize("names", [("A", "A!", "B"), ("é", "Z", "e")])
+def test_levels_are_stored_as_signatures_have_them(builder: TableBuilder, names: tuple[str, ...]) -> None:
+    axes = resolve(query("AGE.M", "SEX", "GEO.L"), builder.catalogue).cube.axes
+    renamed = tuple(replace(axis, variable=name) for axis, name in zip(axes, names, strict=True))
+    cube = Cube("", "persons", renamed)
+    assert [_levels(cube, depths) for depths in cube.depths] == [
+        json.dumps(cube.signature(depths).levels) for depths in cube.depths
+    ]
 
 
 def test_a_margin_that_others_sharpen_is_judged_again(where: str) -> None:

@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from discreet.audit.evidence import PublishedTable
 from discreet.errors import Mistakes
+from discreet.programme.serve import ServeRule
 from discreet.release.reader import Release, open_release
+from discreet.serve import builder as builder_module
 from discreet.serve import released
 from discreet.serve.cache import CELL_BYTES, table_cache
 from discreet.serve.jobs_store import Store
-from discreet.serve.open import serve_release
+from discreet.serve.open import TableBuilder, serve_release
+from discreet.serve.query import Axis, Group, Query
 from discreet.serve.question import resolve
-from tests.serve.conftest import cells, query
+from tests.serve.conftest import cells, published, query
 
 
 def test_a_prepared_release_reads_no_file_for_an_answer(
@@ -30,9 +34,34 @@ def test_a_prepared_release_reads_no_file_for_an_answer(
         assert cells(prepared.ask(asked, "u", job=True)) == cells(fresh.ask(asked, "u", job=True))
 
 
-@pytest.mark.parametrize("cost", [0, 10**9])
-def test_cells_are_found_by_searching_and_by_reading_all(
-    release: Release, store: Store, monkeypatch: pytest.MonkeyPatch, cost: int
+def test_reading_ahead_ends_when_it_is_stopped(release: Release, store: Store) -> None:
+    source = serve_release(release, store)._source
+    assert isinstance(source, released.ReleaseSource)
+    read: list[str] = []
+    usual = source._read
+
+    def noted(one: PublishedTable) -> object:
+        read.append(one.id)
+        return usual(one)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(source, "_read", noted)
+        source.prepare(lambda: len(read) == 2)
+    assert len(read) == 2 < len(source.catalogue.tables)
+
+
+@pytest.mark.parametrize(
+    ("cell_bytes", "cost", "unused"),
+    [(10**9, 16, ("picked", "_is_searched")), (0, 0, ("picked",)), (0, 10**9, ("_positions",))],
+    ids=["in the whole grid", "by searching", "by reading all"],
+)
+def test_cells_are_found_in_the_whole_grid_by_searching_and_by_reading_all(
+    release: Release,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    cell_bytes: int,
+    cost: int,
+    unused: tuple[str, ...],
 ) -> None:
     usual = serve_release(release, store)
     asked = [
@@ -41,15 +70,65 @@ def test_cells_are_found_by_searching_and_by_reading_all(
         for number in range(len(table.axes) + 1)
         for axes in combinations(reversed(table.axes), number)
     ]
+    monkeypatch.setattr(released, "CELL_BYTES", cell_bytes)
     monkeypatch.setattr(released, "SEARCH_COST", cost)
     forced = serve_release(release, store)
     for one in asked:
         assert cells(forced.ask(one, "u", job=True)) == cells(usual.ask(one, "u", job=True))
-    if cost:
-        monkeypatch.setattr(released, "_positions", None)
-    else:
-        monkeypatch.setattr(released, "picked", None)
+    for name in unused:
+        monkeypatch.setattr(released, name, None)
     serve_release(release, store)._source.table(resolve(asked[-1], usual.catalogue).cube)
+
+
+def test_only_small_tables_of_a_release_that_no_rule_looks_at_are_answered_at_once(
+    release: Release, store: Store, builder: TableBuilder
+) -> None:
+    over = serve_release(release, store)
+    usual = query("SEX", "AGE.M")
+    assert over.ask_at_once(usual, "u") is None, "its file is not read yet"
+    over.prepare()
+    some = Query("persons", (Axis("AGE.M", ("_T", "Y15-19")), Axis("SEX")))
+    based = query("CAS.H", "EDU", where='AGE != "Y_LT15" and SEX == "1"')
+    for asked in (usual, some, based, query("GEO.M", "SEX", count="works")):
+        assert cells(over.ask_at_once(asked, "u")) == cells(over.ask(asked, "u"))
+    group = Axis("AGE", groups=(Group("young", ("Y_LT15",)),))
+    for asked in (
+        query("SEX", "SEX.X"),
+        query("SEX", unit="horses"),
+        query("SEX", where='SEX == "1"'),
+        query("SEX", "AGE.M", "EDU", "CAS.H"),  # of which no table is published
+        Query("persons", (Axis("AGE.M", ("_T", "old")),)),
+        Query("persons", (group,)),
+    ):
+        assert over.ask_at_once(asked, "u") is None
+    for rule in (ServeRule(axes=1), ServeRule(cells=1, job_cells=2), ServeRule(attribute=0.9)):
+        ruled = serve_release(release, store, rule=rule)
+        ruled.prepare()
+        assert ruled.ask_at_once(usual, "u") is None
+    assert builder.ask_at_once(usual, "u") is None, "records are counted"
+
+
+def test_a_table_with_twice_a_variable_is_a_mistake_at_once_too(release: Release, store: Store) -> None:
+    over = serve_release(release, store)
+    with pytest.raises(Mistakes, match="AGE is given 2 times"):
+        over.ask_at_once(query("AGE.M", "AGE.H"), "u")
+
+
+@pytest.mark.parametrize("most", [0, 10**9], ids=["picked", "from the grid"])
+def test_values_are_picked_and_taken_from_the_grid_alike(
+    release: Release, store: Store, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    over = serve_release(release, store)
+    some = Query(
+        "persons", (Axis("SEX", ("2", "_T")), Axis("GEO.M"), Axis("AGE.M", ("Y15-19",))), count="works"
+    )
+    expected = {
+        codes: published(release, "flag").get((codes[1], codes[0], codes[2]), 0)
+        for codes in cells(over.ask(some, "u"))
+    }
+    monkeypatch.setattr(builder_module, "MOST_WHOLE", most)
+    assert cells(over.ask(some, "u")) == expected
+    assert len(expected) > 2 * 3
 
 
 def test_a_release_without_tables_of_counts_is_refused(release: Release, store: Store) -> None:

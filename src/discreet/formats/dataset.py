@@ -156,10 +156,10 @@ class Dataset:
         if self.withheld is not None and self.cells is not None:
             raise ValueError("a dataset with withheld cells lists every cell")
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The number of codes along each axis."""
-        return tuple(map(len, self.axes))
+        return tuple(len(axis.codes) for axis in self.axes)
 
     @property
     def size(self) -> int:

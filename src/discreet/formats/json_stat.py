@@ -43,6 +43,7 @@ def dataset_head(dataset: Dataset) -> dict[str, Any]:
             )
             for axis in dataset.axes
         },
+        sizes=dataset.shape,
         extension={name: dataset.facts[name] for name in _EXTENSION if name in dataset.facts},
         places=[axis.variable for axis in dataset.axes if axis.is_place],
     )
@@ -53,11 +54,12 @@ def head(
     label: str,
     source: str,
     notes: Iterable[str],
-    dimensions: Mapping[str, Mapping[str, Any]],
+    dimensions: Mapping[str, Any],
+    sizes: Iterable[int],
     extension: Mapping[str, Any],
     places: Iterable[str],
 ) -> dict[str, Any]:
-    """The parts in the order in which they are written."""
+    """The parts in the order in which they are written; dimensions may be JSON already (see ``fragment``)."""
     parts: dict[str, Any] = {
         "version": "2.0",
         "class": "dataset",
@@ -65,7 +67,7 @@ def head(
         "source": source,
         "note": list(notes),
         "id": list(dimensions),
-        "size": [len(one["category"]["index"]) for one in dimensions.values()],
+        "size": list(sizes),
         "dimension": dict(dimensions),
         "extension": dict(extension),
     }
@@ -124,6 +126,11 @@ def _dense(dataset: Dataset) -> Iterator[bytes]:
             yield _encoded(values)[1:-1]
         else:
             yield _joined(_text(values))
+
+
+def fragment(value: Any) -> orjson.Fragment:
+    """JSON that is made once and written many times."""
+    return orjson.Fragment(_encoded(value))
 
 
 def _encoded(value: Any) -> bytes:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -21,6 +22,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Engine,
+    Executable,
     Integer,
     MetaData,
     String,
@@ -314,19 +316,34 @@ def add_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]
     """Insert rows; rows whose primary key exists already are skipped."""
     if not rows:
         return
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    connection.execute(insert(table).on_conflict_do_nothing(), list(rows))
+    connection.execute(_adding(connection.dialect.name, table), list(rows))
 
 
 def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], changed: Sequence[str]) -> None:
     """Insert rows, or change these columns of those whose primary key exists already."""
     if not rows:
         return
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    made = insert(table)
+    connection.execute(_putting(connection.dialect.name, table, tuple(changed)), list(rows))
+
+
+# built once: building a statement takes longer than executing it
+@cache
+def _adding(dialect: str, table: Table) -> Executable:
+    found: Executable = _insert(dialect)(table).on_conflict_do_nothing()
+    return found
+
+
+@cache
+def _putting(dialect: str, table: Table, changed: tuple[str, ...]) -> Executable:
+    made = _insert(dialect)(table)
     keys = [column.name for column in table.primary_key]
     values = {name: made.excluded[name] for name in changed}
-    connection.execute(made.on_conflict_do_update(index_elements=keys, set_=values), list(rows))
+    found: Executable = made.on_conflict_do_update(index_elements=keys, set_=values)
+    return found
+
+
+def _insert(dialect: str) -> Any:
+    return postgresql.insert if dialect == "postgresql" else sqlite.insert
 
 
 def one_at_a_time(connection: Connection, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 from typing import Protocol
 
@@ -51,8 +52,16 @@ class AnswerAxis:
         return len(self.codes)
 
     def in_language(self, language: Language) -> AnswerAxis:
-        """The same axis with its labels in a language."""
-        return replace(self, labels=tuple(said(label, language) for label in self.labels))
+        """The same axis with its labels in a language; made once."""
+        found = self._languages.get(language)
+        if found is None:
+            found = replace(self, labels=tuple(said(label, language) for label in self.labels))
+            self._languages[language] = found
+        return found
+
+    @cached_property
+    def _languages(self) -> dict[Language, AnswerAxis]:
+        return {}
 
 
 @dataclass(frozen=True)

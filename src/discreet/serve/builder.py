@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from math import prod
 
@@ -25,7 +25,7 @@ from discreet.serve.information import Spaces
 from discreet.serve.noise_ranges import AskedCells
 from discreet.serve.query import Axis, Query
 from discreet.serve.question import Question, resolve
-from discreet.serve.records import TableSource
+from discreet.serve.records import Stopped, TableSource, never
 from discreet.serve.released import map_of, picked
 from discreet.serve.rules import Verdict, judge_cells, judge_form
 from discreet.tabulate.tables import ProtectedTable
@@ -37,6 +37,8 @@ NOT_IN_RELEASE = phrase(
 MOST_OFFERED = 3
 MOST_JUDGED = 12
 STEPS = 3  # changes of the refused table
+MOST_WHOLE = 100_000  # cells of a table whose whole grid is laid out, to take the requested cells from
+MOST_SHORT = 20_000  # cells of an answer that is made at once
 MOST_RESOLVED = 100  # questions whose normal form is cached: each is needed several times
 
 Passes = Callable[[Query], bool]
@@ -125,13 +127,13 @@ def answer_of(
     """The answer to a question, blocked areas withheld."""
     cube, catalogue = question.cube, source.catalogue
     shape = tuple(len(nodes) for nodes in question.picked)
-    maps = [map_of(len(axis), question.picked[question.order.index(k)]) for k, axis in enumerate(cube.axes)]
-    places, rows = picked(cube, table.cells, maps, question.order, shape)
-    values = np.zeros(prod(shape), dtype=np.int64)
-    values[places] = table.values[rows]
-    unpublished = _unpublished(question, table.cube, shape)
-    withheld = _withheld(question, verdict, catalogue.rule.place, shape) | unpublished
-    values[withheld] = 0
+    values = _values(question, table, shape)
+    unpublished = _unpublished(question, table.cube)
+    withheld = _withheld(question, verdict, catalogue.rule.place, shape)
+    if unpublished is not None:
+        withheld |= unpublished
+    if withheld.any():
+        values[withheld] = 0
     axes = []
     for k, nodes, asked in zip(question.order, question.picked, question.query.axes, strict=True):
         axis, is_place = cube.axes[k], cube.axes[k].variable in catalogue.places
@@ -141,7 +143,11 @@ def answer_of(
             if is_part
             else _whole_axis(axis, asked.breakdown, is_place)
         )
-    shown = {code for axis in axes if axis.variable == catalogue.rule.place for code in axis.codes}
+    shown = (
+        {code for axis in axes if axis.variable == catalogue.rule.place for code in axis.codes}
+        if verdict.blocked
+        else set()
+    )
     return Answer(
         question.query,
         tuple(axes),
@@ -150,9 +156,27 @@ def answer_of(
         catalogue.noise_note,
         catalogue.additivity,
         tuple(area for area in verdict.blocked if area.code in shown),
-        (*warnings, NOT_IN_RELEASE) if unpublished.any() else warnings,
+        warnings if unpublished is None or not unpublished.any() else (*warnings, NOT_IN_RELEASE),
         _Ranges(question, values, source),
     )
+
+
+def _values(question: Question, table: ProtectedTable, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """The values of the requested cells, in the requested order of axes."""
+    cube, order = question.cube, question.order
+    if cube.size > MOST_WHOLE:
+        maps = [map_of(len(axis), question.picked[order.index(k)]) for k, axis in enumerate(cube.axes)]
+        places, rows = picked(cube, table.cells, maps, order, shape)
+        values = np.zeros(prod(shape), dtype=np.int64)
+        values[places] = table.values[rows]
+        return values
+    grid = np.zeros(cube.size, dtype=np.int64)
+    grid[table.cells] = table.values
+    found = grid.reshape(cube.shape).transpose(order)
+    for place, asked in enumerate(question.query.axes):
+        if asked.codes or asked.groups:
+            found = found.take(question.picked[place], axis=place)
+    return found.reshape(-1)
 
 
 def _axis(axis: Breakdown, nodes: Nodes, breakdown: str, is_place: bool) -> AnswerAxis:
@@ -189,20 +213,22 @@ def _withheld(
 ) -> NDArray[np.bool_]:
     """Every cell of a blocked area."""
     withheld = np.zeros(shape, dtype=bool)
+    if not verdict.blocked:
+        return withheld.reshape(-1)
     codes = {area.code for area in verdict.blocked}
     for asked, k in enumerate(question.order):
         axis = question.cube.axes[k]
-        if axis.root == place and codes:
+        if axis.root == place:
             blocked = np.array([axis.codes[node] in codes for node in question.picked[asked]], dtype=bool)
             np.moveaxis(withheld, asked, 0)[blocked] = True
     return withheld.reshape(-1)
 
 
-def _unpublished(question: Question, cube: Cube, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Every cell of a cross-tabulation that the release does not publish."""
+def _unpublished(question: Question, cube: Cube) -> NDArray[np.bool_] | None:
+    """Every cell of a cross-tabulation that the release does not publish; None where it publishes all."""
     part = part_of(cube)
     if part is None:
-        return np.zeros(prod(shape), dtype=bool)
+        return None
     nodes = [question.picked[question.order.index(k)] for k in range(len(cube.axes))]
     levels = np.ix_(*(depths[along] for depths, along in zip(part.depths, nodes, strict=True)))
     return ~part.present[levels].transpose(question.order).reshape(-1)
@@ -212,11 +238,17 @@ class _Ranges:
     """The ranges of the cells of an answer."""
 
     def __init__(self, question: Question, values: NDArray[np.int64], source: TableSource) -> None:
-        self._question, self._noise = question, source.noise
-        self._axis = [
-            question.order.index(k) for k in range(len(question.order))
-        ]  # of the answer, by the cube's
-        self._values = values.reshape([len(nodes) for nodes in question.picked]).transpose(self._axis)
+        self._question, self._noise, self._answered = question, source.noise, values
+
+    @cached_property
+    def _axis(self) -> list[int]:
+        """Axis of the cube -> of the answer."""
+        return [self._question.order.index(k) for k in range(len(self._question.order))]
+
+    @cached_property
+    def _values(self) -> NDArray[np.int64]:
+        """The values, their axes as the cube has them."""
+        return self._answered.reshape([len(nodes) for nodes in self._question.picked]).transpose(self._axis)
 
     def of(self, cell: int, level: float) -> NoiseRange | None:
         """The range of a cell."""
@@ -235,11 +267,26 @@ class _Ranges:
         return AskedCells(self._question.cube, tuple(nodes), self._values[tuple(some)])
 
 
+def _has_known_names(query: Query, catalogue: Catalogue) -> bool:
+    """Whether all breakdowns and codes are known, without groups, and the filter is none or a declared base."""
+    where = query.where.strip()
+    if query.unit not in catalogue.units or (where and where not in catalogue.bases):
+        return False
+    for axis in query.axes:
+        found = catalogue.breakdown(axis.breakdown)
+        if found is None or axis.groups or not all(code in found.position for code in axis.codes):
+            return False
+    return True
+
+
 class TableBuilder:
     """Answers questions; safe to use from several threads at once."""
 
     def __init__(self, source: TableSource, history: History, accounts: Accounts | None = None) -> None:
         self._source, self._history, self._accounts = source, history, accounts
+        self._needs_time = (
+            accounts is not None or history.is_guarded or source.catalogue.rule.looks_at_cells
+        )  # of a database, or to judge cells
         self._spaces = Spaces(source)
         self._resolved = lru_cache(maxsize=MOST_RESOLVED)(partial(resolve, catalogue=source.catalogue))
 
@@ -248,12 +295,11 @@ class TableBuilder:
         """The catalogue of the source."""
         return self._source.catalogue
 
-    def prepare(self) -> None:
+    def prepare(self, stopped: Stopped = never) -> None:
         """Do the work that would slow down the first questions; call it in another thread or before serving."""
-        self._source.prepare()
-        for unit in self.catalogue.units[
-            :1
-        ]:  # an answer that is thrown away: the first one waits for compiled code
+        self._source.prepare(stopped)
+        # an answer that is thrown away: the first one waits for compiled code
+        for unit in () if stopped() else self.catalogue.units[:1]:
             total = self._resolved(Query(unit, ()))
             if not self._source.lacks(total.cube):
                 answer_of(total, self._source.table(total.cube), Verdict(), (), self._source)
@@ -279,7 +325,25 @@ class TableBuilder:
         charged where the noise has a guarantee, before this returns.
         """
         question = self._resolved(query)
-        verdict = self._verdict(question, job=job)
+        return self._answered(question, self._verdict(question, job=job), user)
+
+    def ask_at_once(self, query: Query, user: str) -> Answer | None:
+        """The same where it certainly takes a millisecond or two and no database; None for every other question.
+
+        Such a question is for a small table of a release. Its names are known, and no rule refuses it: mistakes list
+        alternatives, and refusals look for other tables, which may take longer.
+        """
+        if self._needs_time or not _has_known_names(query, self.catalogue):
+            return None
+        question = self._resolved(query)
+        if question.cells > MOST_SHORT or not self._source.is_short(question.cube):
+            return None
+        verdict = self._verdict(question, job=False)
+        found = self._answered(question, verdict, user) if verdict.refusal is None else None
+        return found if isinstance(found, Answer) else None
+
+    def _answered(self, question: Question, verdict: Verdict, user: str) -> Answer | Refusal:
+        """The answer to a judged question, once it is charged and stored in the history."""
         if verdict.refusal is not None:
             return self._with_nearest(verdict.refusal, question, user)
         if self._accounts is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -53,10 +54,12 @@ class LruCache(Generic[K, V]):
 TABLE_BYTES = 256 << 20
 CELL_BYTES = 16  # a position and a value
 
+MOST_KEYS = 100
 TableKey = tuple[str, str, str, tuple[str, ...]]
 TableCache = LruCache[TableKey, ProtectedTable]
 
 
+@lru_cache(maxsize=MOST_KEYS)  # a question needs it several times
 def key_of(cube: Cube) -> TableKey:
     """What makes two tables the same: who is counted, crossed by what."""
     base = cube.base.canonical if cube.base else ""

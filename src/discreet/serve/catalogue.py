@@ -93,7 +93,7 @@ class Catalogue:
         """What readers see of the whole: its title, or its name."""
         return self.title or self.name
 
-    @property
+    @cached_property
     def places(self) -> tuple[str, ...]:
         """The variables that are places."""
         return tuple(name for name, variable in self.variables.items() if variable.is_place)

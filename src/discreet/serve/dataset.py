@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -56,7 +57,20 @@ def keys_only(*, table: str, title: str, agency: str, version: str, axes: tuple[
     )
 
 
+_AXES: WeakKeyDictionary[AnswerAxis, tuple[Catalogue, Language, DatasetAxis]] = WeakKeyDictionary()
+
+
 def _axis(axis: AnswerAxis, catalogue: Catalogue, language: Language) -> DatasetAxis:
+    """An axis with its labels; made once as long as the axis is in use, as those with all codes of a breakdown are."""
+    known = _AXES.get(axis)
+    if known is not None and known[0] is catalogue and known[1] is language:
+        return known[2]
+    made = _labelled(axis, catalogue, language)
+    _AXES[axis] = catalogue, language, made
+    return made
+
+
+def _labelled(axis: AnswerAxis, catalogue: Catalogue, language: Language) -> DatasetAxis:
     labels = catalogue.labels
     known = catalogue.variables.get(axis.variable)
     definitions = NO_DEFINITIONS if known is None else known.codelist.definitions

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from threading import Lock
 
 import numpy as np
 from sqlalchemy import Connection
@@ -13,6 +17,8 @@ from discreet.errors import Mistakes
 from discreet.io.store import Database, one_at_a_time
 from discreet.maths.attacks.information import (
     Floats,
+    Integers,
+    Mask,
     Side,
     exact,
     information,
@@ -20,11 +26,20 @@ from discreet.maths.attacks.information import (
     side,
     typical,
 )
-from discreet.programme.cube import cross_named
+from discreet.programme.cube import Cube, cross_named
 from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
-from discreet.serve.history_store import ANONYMOUS, Collected, HistoryStore, Known, Near, Population, Sums
+from discreet.serve.history_store import (
+    ANONYMOUS,
+    NO_INFORMATION,
+    Collected,
+    HistoryStore,
+    Known,
+    Near,
+    Population,
+    Sums,
+)
 from discreet.serve.information import Block, Shown, Space, Spaces, blocks_of, shown
 from discreet.serve.query import Query
 from discreet.serve.question import Question, resolve
@@ -32,6 +47,8 @@ from discreet.serve.records import TableSource
 from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import Phrase, joined, phrase
 
+MOST_CROSSED = 10_000  # combinations of variables whose counts are known to be guarded or not
+CLOSE = 1e-9  # relative, in the place of rounding errors
 SLACK = 50  # noisy totals may differ by this much more than their populations do
 
 Differing = Callable[[str, str], int | None]  # two bases -> published number who are in only one of them
@@ -62,6 +79,49 @@ class _Judged:
     chosen: Mapping[str, Sums] | None = None  # the same from tables with filters or groups only
 
 
+@dataclass(frozen=True, eq=False)
+class _Crossed:
+    """Some variables that a user may know together, and which of their counts are guarded."""
+
+    variables: frozenset[str]
+    sides: tuple[Side, ...]
+    blocks: tuple[Block, ...]
+    guarded: Mask  # by depth along each side
+    own: Integers  # their places among the sums of all these variables; none where counts of some of them are guarded
+
+    @cached_property
+    def is_guarded(self) -> bool:
+        """Whether any count is."""
+        return bool(self.guarded.any())
+
+    def most_of(self, sums: Sums) -> float:
+        """The most information on a guarded count, by its own contrast; infinite where that is not among the sums."""
+        return float(sums.plain[self.own].max(initial=NO_INFORMATION)) if len(self.own) else math.inf
+
+
+class _Turns:
+    """Lets the threads of this process do something for one name at a time."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._locks: dict[str, tuple[Lock, int]] = {}  # and how many have it or wait for it
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Wait for the turn of a name."""
+        with self._lock:
+            mine, number = self._locks.get(name, (Lock(), 0))
+            self._locks[name] = mine, number + 1
+        try:
+            with mine:
+                yield
+        finally:
+            with self._lock:
+                _, number = self._locks.pop(name)
+                if number > 1:
+                    self._locks[name] = mine, number - 1
+
+
 class History:
     """The guards on what users have collected; safe for threads, processes, and processes that are killed."""
 
@@ -69,6 +129,8 @@ class History:
         """``variance`` is that of the noise of a count."""
         self._database, self._rule, self._variance = database, rule, variance
         self._store = HistoryStore(database)
+        self._turns = _Turns()
+        self._crossed: dict[tuple[Space, bool], dict[str, _Crossed]] = {}
 
     @property
     def is_guarded(self) -> bool:
@@ -80,6 +142,10 @@ class History:
         if not self.is_guarded or table.is_public:
             return ()
         user = self._owner(user)
+        with self._turns.of(user):  # of two at once one would be judged twice
+            return self._collect(user, table, differing)
+
+    def _collect(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
         with self._database.reading() as connection:
             read = self._read(connection, user, table)
         compared: dict[tuple[str, str], int | None] = {}
@@ -93,13 +159,13 @@ class History:
                 return found.warnings
             with self._database.writing() as connection:
                 one_at_a_time(connection, user)
-                now = self._read(connection, user, table)
+                now = self._read_again(connection, user, table, read)
                 if now.same(read):
                     self._store.remember(connection, user, table, found.sums)
                     if found.chosen is not None:
                         self._store.remember(connection, user, table.as_choice, found.chosen)
                     return found.warnings
-            read = now  # another request of this user came in between, and is to be judged, too
+            read = now  # a request of this user to another process came in between, and is to be judged, too
 
     def look(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
         """Judge another table and store nothing."""
@@ -117,14 +183,23 @@ class History:
     def _read(self, connection: Connection, user: str, table: Collected) -> _Read:
         known = self._store.known(connection, user, table) if self._rule.averages else Known()
         new = self._store.new_tables(connection, user, table)
-        near = Near()
-        if self._rule.difference is not None:
-            near = self._store.near(connection, user, table, self._rule.difference + SLACK)
+        near = self._near(connection, user, table)
         is_new = bool(new) or not self._store.has_populations(connection, user, table)
         chosen = None
         if table.chosen and self._rule.averages and self._rule.largest is not None:
             chosen = self._store.known(connection, user, table.as_choice)
         return _Read(known, new, near, is_new, chosen)
+
+    def _read_again(self, connection: Connection, user: str, table: Collected, read: _Read) -> _Read:
+        """What is stored now; where averaging is guarded, every new table of the user has raised the last number."""
+        if not self._rule.averages or self._store.last(connection, user, table) != read.known.number:
+            return self._read(connection, user, table)
+        return replace(read, near=self._near(connection, user, table))
+
+    def _near(self, connection: Connection, user: str, table: Collected) -> Near:
+        if self._rule.difference is None:
+            return Near()
+        return self._store.near(connection, user, table, self._rule.difference + SLACK)
 
     def _judge(
         self, table: Collected, read: _Read, differing: Mapping[tuple[str, str], int | None]
@@ -160,13 +235,16 @@ class History:
         before = _tensors(seen.sides, blocks, known.every)
         after = (before[0] + added[0], before[1] + added[1])
         sums = {name: Sums(after[0][at].reshape(-1), after[1][at].reshape(-1)) for name, at in blocks}
-        worst = self._worst(seen.sides, seen.space, before, after, large=large)
+        guarded = self._guarded(seen.sides, seen.space, large)
+        worst = self._worst(seen.sides, seen.space, guarded, before, after)
         is_refused = self._rule.success is not None and worst[0] > self._rule.success
-        for name in () if is_refused else self._others(known, sums):
-            sides = [_side_of(one, seen.space) for one in json.loads(name)]
-            parts = blocks_of(sides, tuple("" for _ in sides))
-            pair = (_tensors(sides, parts, of) for of in (known.sums, {**known.sums, **sums}))
-            worst = max(worst, self._worst(sides, seen.space, *pair, large=large))
+        every = {**known.sums, **sums}
+        for one in () if is_refused else self._others(known, sums, seen.space, large):
+            then = _tensors(one.sides, one.blocks, every)
+            if self._is_low(least_variances(*then, one.sides)[one.guarded].min()):
+                continue  # whether it grows or not
+            earlier = _tensors(one.sides, one.blocks, known.sums)
+            worst = max(worst, self._worst(one.sides, seen.space, one.guarded, earlier, then))
         return self._verdict(worst, sums)
 
     def _verdict(self, worst: tuple[float, str], sums: Mapping[str, Sums]) -> Refusal | _Judged:
@@ -194,18 +272,14 @@ class History:
         self,
         sides: Sequence[Side],
         space: Space,
+        guarded: Mask,
         before: tuple[Floats, Floats],
         after: tuple[Floats, Floats],
-        *,
-        large: bool,
     ) -> tuple[float, str]:
         """The largest probability of finding a guarded count exactly, where it grows, and the name of the counts."""
         plain, bounded = (np.stack(states) for states in zip(before, after, strict=True))
         earlier, chances = exact(least_variances(plain, bounded, sides), self._variance)
-        grows = chances > earlier
-        if self._rule.largest is not None:
-            sizes = typical([one.shares[one.targets] for one in sides], space.records)
-            grows &= (sizes > self._rule.largest) == large
+        grows = (chances > earlier) & guarded
         if not grows.any():
             return 0.0, ""
         at = int(np.argmax(np.where(grows, chances, 0.0)))
@@ -214,16 +288,53 @@ class History:
         named = cross_named((name, space.level_name(name, depth)) for name, depth in levels)
         return float(chances.reshape(-1)[at]), named
 
-    def _others(self, known: Known, sums: Mapping[str, Sums]) -> Iterator[str]:
+    def _guarded(self, sides: Sequence[Side], space: Space, large: bool) -> Mask:
+        """Which counts are guarded, by their depth along each side: those above ``largest``, or the others."""
+        sizes = typical([one.shares[one.targets] for one in sides], space.records)
+        if self._rule.largest is None:
+            return np.ones(sizes.shape, dtype=bool)
+        found: Mask = (sizes > self._rule.largest) == large
+        return found
+
+    def _is_low(self, variances: Floats | float) -> Mask:
+        """Whether estimates of these variances are so rarely exact that nothing is refused and no warning is given."""
+        found: Mask = exact(np.asarray(variances), self._variance) <= self._limit * (1 - CLOSE)
+        return found
+
+    @property
+    def _limit(self) -> float:
+        """The probability below which nothing is refused and there is no warning."""
+        return min(limit for limit in (self._rule.success, self._rule.warn) if limit is not None)
+
+    def _others(
+        self, known: Known, sums: Mapping[str, Sums], space: Space, large: bool
+    ) -> Iterator[_Crossed]:
         """Other variables of the user whose bound depends on what is added: their own contrasts are not enough."""
         changed = {name for names in sums for name in json.loads(names)}
-        limits = [limit for limit in (self._rule.success, self._rule.warn) if limit is not None]
+        found, made = [], self._crossed.setdefault((space, large), {})
+        if len(made) > MOST_CROSSED:
+            made.clear()
         for name, one in known.sums.items():
-            if name in sums:
-                continue
-            is_settled = float(exact(1 / one.plain.max(initial=1e-300), self._variance)) <= min(limits)
-            if not is_settled and changed.intersection(json.loads(name)):
-                yield name
+            crossed = made.get(name)
+            if crossed is None:
+                crossed = made[name] = self._make_crossed(space, name, large)
+            if crossed.is_guarded and name not in sums and not changed.isdisjoint(crossed.variables):
+                found.append((crossed, one.largest, crossed.most_of(one)))
+        if not found:
+            return
+        settled = exact(1 / np.array([every for _, every, _ in found]), self._variance) <= self._limit
+        low = self._is_low(1 / np.array([own for _, _, own in found]))
+        yield from (one for (one, _, _), skip in zip(found, settled | low, strict=True) if not skip)
+
+    def _make_crossed(self, space: Space, name: str, large: bool) -> _Crossed:
+        sides = tuple(side(one, space.ladder(one)) for one in json.loads(name))
+        guarded = self._guarded(sides, space, large)
+        depths = np.argwhere(guarded)
+        own = np.zeros(0, dtype=np.int64)
+        if sides and (depths > 0).all():
+            own = np.asarray(np.ravel_multi_index(tuple((depths - 1).T), [one.rungs - 1 for one in sides]))
+        names = tuple("" for _ in sides)
+        return _Crossed(frozenset(one.name for one in sides), sides, blocks_of(sides, names), guarded, own)
 
     def _differences(
         self, near: Near, numbers: Sequence[tuple[tuple[str, str], int | None]]
@@ -273,11 +384,6 @@ def _tensors(
     return plain, bounded
 
 
-def _side_of(variable: str, space: Space) -> Side:
-    """A variable without rows, for what is known of its rungs."""
-    return side(variable, space.ladder(variable))
-
-
 def _who(base: str) -> Phrase:
     return phrase("those with {base}", base=base) if base else phrase("all records")
 
@@ -294,8 +400,7 @@ class Collecting:
         """Every cross-tabulation and every population of an answer."""
         cube = self.question.cube
         seen = shown(cube, self.spaces.of(cube))
-        own = {depths: cube.signature(depths) for depths in cube.depths}
-        tables = {json.dumps(one.levels): _places(seen, depths) for depths, one in own.items()}
+        tables = {_levels(cube, depths): _places(seen, depths) for depths in cube.depths}
         populations = tuple({one.base: one for one in self._populations(table)}.values())
         base = cube.base.canonical if cube.base else ""
         groups = [seen.order[k] for k, axis in enumerate(cube.axes) if axis.is_grouping]
@@ -303,7 +408,8 @@ class Collecting:
         chosen = frozenset(
             name for name, depths in tables.items() if filters or any(depths[at] for at in groups)
         )
-        is_public = all(one in self.source.catalogue.published for one in own.values())
+        public = self.source.catalogue.published
+        is_public = all(cube.signature(depths) in public for depths in reversed(cube.depths))
         return Collected(cube.unit, base, cube.count or "", tables, seen, populations, chosen, is_public)
 
     def differing(self, new: str, earlier: str) -> int | None:
@@ -344,6 +450,17 @@ class Collecting:
                 both = f"({base}) and {text}" if base else text
                 normal = resolve(Query(cube.unit, (), both, cube.count or ""), catalogue).query.where
                 yield Population(normal, value_at(table, node * cube.strides[k]))
+
+
+def _levels(cube: Cube, depths: Sequence[int]) -> str:
+    """The levels of a cross-tabulation as JSON, as ``Cube.signature`` has them."""
+    both = sorted((axis.variable, depth) for axis, depth in zip(cube.axes, depths, strict=True) if depth)
+    return f"[{', '.join(_level(*one) for one in both)}]"
+
+
+@lru_cache(maxsize=10_000)
+def _level(variable: str, depth: int) -> str:
+    return json.dumps([variable, depth])
 
 
 def _places(seen: Shown, depths: Sequence[int]) -> tuple[int, ...]:

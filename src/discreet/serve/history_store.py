@@ -36,6 +36,7 @@ from discreet.io.store import Book, Database, add_new, lay_out, put
 from discreet.serve.information import SET, Shown
 
 Floats = NDArray[np.float64]
+NO_INFORMATION = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,11 @@ class Sums:
 
     plain: Floats
     bounded: Floats
+
+    @cached_property
+    def largest(self) -> float:
+        """The most information on any of them."""
+        return float(self.plain.max(initial=NO_INFORMATION))
 
 
 @dataclass(frozen=True)
@@ -184,6 +190,11 @@ class HistoryStore:
         found = connection.execute(_SETS, {**whose, "names": wanted}).all() if wanted else ()
         return replace(known, sets={row.variables: _sums_of(row.sums) for row in found})
 
+    def last(self, connection: Connection, user: str, table: Collected) -> int:
+        """The number of the last answer of a user, 0 before the first."""
+        found: int | None = connection.execute(_LAST, {"owner": user, "counted": table.counted}).scalar()
+        return found or 0
+
     def new_tables(self, connection: Connection, user: str, table: Collected) -> tuple[str, ...]:
         """The cross-tabulations of a table that the user does not have."""
         names = dict.fromkeys(table.tables)
@@ -228,7 +239,7 @@ class HistoryStore:
         add_new(connection, _answered, [{**whose, "levels": levels} for levels in table.tables])
         who = {"owner": user, "counted": table.counted}
         if sums:
-            number = (connection.execute(_LAST, who).scalar() or 0) + 1
+            number = self.last(connection, user, table) + 1
             rows = [
                 {**who, "name": _name(variables), "variables": variables, "sums": _bytes_of(one)}
                 for variables, one in sums.items()

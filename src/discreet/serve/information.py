@@ -59,6 +59,7 @@ class Space:
         self._source, self._unit, self._count = source, unit, count
         self._ladders: dict[str, Ladder] = {}
         self._axes: dict[str, tuple[Seen, ...]] = {}
+        self._sides: dict[str, Side] = {}
 
     @cached_property
     def records(self) -> int:
@@ -88,6 +89,12 @@ class Space:
                 seen(ladder, depth, _told(axis, depth, every, ladder)) for depth in depths
             )
         return self._axes[axis.full_name]
+
+    def side(self, axis: Breakdown) -> Side:
+        """The variable of an axis without a filter."""
+        if axis.full_name not in self._sides:
+            self._sides[axis.full_name] = side(axis.variable, self.ladder(axis.variable), self.axis(axis))
+        return self._sides[axis.full_name]
 
     def _ladder(self, variable: ServedVariable) -> Ladder:
         tree = variable.codelist
@@ -197,7 +204,7 @@ def _side(
     if is_loose:
         return _bounded(name, axis, ladder, space), ""
     if mask is None and axis is not None and not axis.is_grouping:
-        return side(name, ladder, space.axis(axis)), ""
+        return space.side(axis), ""
     inside = np.ones(len(ladder.sizes), dtype=bool) if mask is None else mask
     rows = list(_rows(axis, ladder, inside))
     if axis is not None and axis.is_grouping:

@@ -65,7 +65,7 @@ class Query:
     @cached_property
     def id(self) -> str:
         """A stable id of the question, independent of its layout: 32 hexadecimal digits."""
-        axes = [replace(axis, codes=tuple(sorted(axis.codes))) for axis in self.axes]
+        axes = [replace(axis, codes=tuple(sorted(axis.codes))) if axis.codes else axis for axis in self.axes]
         axes.sort(key=lambda axis: axis.breakdown)
         text = json.dumps(to_json(replace(self, axes=tuple(axes))), sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=16, person=b"discreet-query").hexdigest()

@@ -257,9 +257,10 @@ class _Resolver:
 
     def _variable(self, name: str, key: str) -> ServedVariable | None:
         unit = self.query.unit
+        found = self.catalogue.variables.get(name)
+        if found is not None and unit in found.units:
+            return found
         known = [other for other, one in self.catalogue.variables.items() if unit in one.units]
-        if name in known:
-            return self.catalogue.variables[name]
         value = phrase("unknown variable {name} of {unit}", name=repr(name[:60]), unit=unit[:60])
         self._add(key, value, alternatives(name, known))
         return None
@@ -290,6 +291,8 @@ class _Resolver:
     def _picked(self, place: int, axis: Breakdown) -> Nodes:
         """The nodes of the requested codes, in the order of the codelist, or of the groups."""
         asked = self.query.axes[place]
+        if not asked.codes and not asked.groups:
+            return np.arange(len(axis), dtype=np.int64)
         every = [axis.codes[0], *(group.name for group in asked.groups)] if asked.groups else axis.codes
         wanted = set(asked.codes) or set(every)
         unknown = (code for code in asked.codes if code not in axis.position)
@@ -322,6 +325,9 @@ class _Resolver:
     def _canonical(self, axes: Sequence[Breakdown], picked: Sequence[Nodes], base: Filter | None) -> Query:
         normal_axes = []
         for asked, axis, nodes in zip(self.query.axes, axes, picked, strict=True):
+            if not asked.codes and not asked.groups:
+                normal_axes.append(asked)
+                continue
             codes = () if len(nodes) == len(axis) else tuple(axis.codes[node] for node in nodes)
             tree = self.catalogue.variables[axis.root].codelist
             groups = tuple(normal(tree, group) for group in asked.groups)

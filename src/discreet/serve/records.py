@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from threading import Lock
 from typing import Protocol
 
@@ -19,10 +20,11 @@ from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Unit
 from discreet.run.run import Places, Run, require_none
+from discreet.serve.ahead import CellsAhead, likely_cubes
 from discreet.serve.cache import key_of, table_cache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.noise_ranges import NoiseRanges, Ranges
-from discreet.tabulate.counter import AxisRows, Nodes, counted, grid_for
+from discreet.tabulate.counter import AxisRows, DenseGrid, Nodes, SparseGrid, counted, grid_for
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 RECORD_STEPS = 4e8  # records that one step of counting looks at in a second, on a slow core
@@ -30,6 +32,12 @@ CELLS = 2e7  # cells that are rolled up and perturbed in a second
 NARROW = 256  # axes of at most this many nodes are stored as bytes
 
 Mask = NDArray[np.bool_]
+Stopped = Callable[[], bool]  # whether work that nobody waits for should end
+
+
+def never() -> bool:
+    """Not to be stopped."""
+    return False
 
 
 class EncodedUnit:
@@ -45,21 +53,32 @@ class EncodedUnit:
         wide = [axis for axis in axes if len(axis) > NARROW]
         self._narrow = _NodeColumns(narrow, self._codes, len(self), np.uint8)
         self._wide = _NodeColumns(wide, self._codes, len(self), np.uint32)
+        self._ahead = CellsAhead()
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def count(self, cube: Cube) -> ConfidentialTable:
-        """Count every cell of a cube, margins rolled up."""
+        """Count every cell of a cube, margins rolled up, or add it up from cells that were counted ahead."""
+        return self._ahead.table(cube) or counted(cube, self._grid(cube))
+
+    def reads(self, cube: Cube) -> int:
+        """How many records are read for a cube."""
+        return 0 if self._ahead.has(cube) else len(self)
+
+    def prepare(self, likely: Iterable[Cube] = (), stopped: Stopped = never) -> None:
+        """Fill all columns now instead of on first use, and count the cells of likely cubes as far as there is room."""
+        self._narrow.fill(stopped)
+        self._wide.fill(stopped)
+        for cube in takewhile(lambda _: not stopped(), likely):
+            if self._ahead.wants(cube):
+                self._ahead.add(cube, *self._grid(cube).finest())
+
+    def _grid(self, cube: Cube) -> DenseGrid | SparseGrid:
         narrow, wide = self._columns(cube)
         grid = grid_for(cube, AxisRows(cube, narrow.rows(cube), wide.rows(cube)))
         grid.add_records(Nodes(narrow.columns, wide.columns), self._keys, self._inside(cube))
-        return counted(cube, grid)
-
-    def prepare(self) -> None:
-        """Fill all columns now instead of on first use."""
-        self._narrow.fill()
-        self._wide.fill()
+        return grid
 
     def _columns(self, cube: Cube) -> tuple[_NodeColumns, _NodeColumns]:
         """The stored columns, or new ones for a cube with other axes, such as groupings."""
@@ -106,9 +125,9 @@ class _NodeColumns:
                     self._fill(row, axis)
         return {axis.full_name: row for row, axis in found}
 
-    def fill(self) -> None:
+    def fill(self, stopped: Stopped) -> None:
         """Fill all rows."""
-        for row, axis in self._axes.values():
+        for row, axis in takewhile(lambda _: not stopped(), self._axes.values()):
             with self._lock:
                 self._fill(row, axis)
 
@@ -140,7 +159,10 @@ class TableSource(Protocol):
     def seconds(self, cube: Cube) -> float:
         """About how long a table would take now."""
 
-    def prepare(self) -> None:
+    def is_short(self, cube: Cube) -> bool:
+        """Whether a table certainly takes a millisecond at most."""
+
+    def prepare(self, stopped: Stopped = never) -> None:
         """Do the work that would slow down the first questions; safe while questions are answered."""
 
 
@@ -168,10 +190,11 @@ class MicrodataSource:
         """Intervals of true counts, given published ones."""
         return self._noise
 
-    def prepare(self) -> None:
-        """Look up the nodes of every record along every axis."""
-        for unit in self._units.values():
-            unit.prepare()
+    def prepare(self, stopped: Stopped = never) -> None:
+        """Look up the nodes of every record along every axis, and count the cells of likely tables."""
+        for name, unit in self._units.items():
+            likely = likely_cubes(name, list(_axes(self._catalogue, name)), self._catalogue.places)
+            unit.prepare(likely, stopped)
 
     def lacks(self, cube: Cube) -> str:
         """Nothing: any cross can be counted."""
@@ -182,7 +205,11 @@ class MicrodataSource:
         if self._cache.get(key_of(cube)) is not None:
             return 0.0
         steps = 1 + len(cube.axes) + (cube.base.steps if cube.base else 0)
-        return len(self._units[cube.unit]) * steps / RECORD_STEPS + cube.size / CELLS
+        return self._units[cube.unit].reads(cube) * steps / RECORD_STEPS + cube.size / CELLS
+
+    def is_short(self, cube: Cube) -> bool:
+        """No: all records are read."""
+        return False
 
     def table(self, cube: Cube) -> ProtectedTable:
         """Count and perturb a table, or take it from the cache."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.evidence import Cells, PublishedTable, Universe, published
+from discreet.audit.evidence import PublishedTable, Universe, published
 from discreet.errors import mistake
 from discreet.lazy import njit
 from discreet.programme.codelist import Breakdown
@@ -19,16 +19,20 @@ from discreet.programme.cube import Cube, Shown
 from discreet.programme.hierarchical import Output
 from discreet.programme.serve import ServeRule
 from discreet.release.reader import Release
-from discreet.serve.cache import CELL_BYTES, key_of, table_cache
+from discreet.serve.cache import CELL_BYTES, TABLE_BYTES, LruCache, TableKey, key_of, table_cache
 from discreet.serve.catalogue import Catalogue, ServedTable, ServedVariable, by_name
 from discreet.serve.noise_ranges import AskedCells, Ends, EstimateRanges, NoiseRanges, Ranges
+from discreet.serve.records import Stopped, never
 from discreet.tabulate.tables import ProtectedTable, read_back
 from discreet.text.phrase import joined, phrase
 
 Integers = NDArray[np.int64]
 LEFT_OUT = -1
 MOST_ESTIMATES = 4  # tables whose estimates are cached
+MOST_SHORT = 100_000  # cells that are looked at for a table that is made at once
 SEARCH_COST = 16  # looking for a cell, compared with reading one
+MOST_HELD = 100  # tables whose published cube is cached: a question needs it several times
+MOST_PLACES = 500  # pairs of breakdowns whose common codes are cached
 
 
 def picked(
@@ -79,6 +83,48 @@ def map_of(size: int, nodes: Integers) -> Integers:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class _InMemory:
+    """The values of a published cube: of its whole grid where that takes no more bytes, else of cells that have one."""
+
+    values: Integers
+    cells: Integers | None  # ascending; None where the grid is whole, zeros included
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.values.nbytes + (0 if self.cells is None else self.cells.nbytes)
+
+    def is_near(self, cube: Cube) -> bool:
+        """Whether a table is cut out by looking at few cells."""
+        return self.cells is None or _is_searched(cube, self.cells) or len(self.cells) <= MOST_SHORT
+
+
+def _in_memory(cube: Cube, cells: Integers, values: Integers) -> _InMemory:
+    if cube.size * values.itemsize > CELL_BYTES * len(cells):
+        return _InMemory(values, cells)
+    grid = np.zeros(cube.size, dtype=np.int64)
+    grid[cells] = values
+    return _InMemory(grid, None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """The published tables of a universe, the smallest first, and by breakdown those that have all its codes."""
+
+    tables: tuple[PublishedTable, ...]
+    having: Mapping[str, int]  # full name of a breakdown -> the bits of their places
+
+    def containing(self, names: Sequence[str]) -> Iterator[PublishedTable]:
+        """The tables that have all codes of some breakdowns."""
+        left = (1 << len(self.tables)) - 1
+        for name in names:
+            left &= self.having.get(name, 0)
+        while left:
+            yield self.tables[(left & -left).bit_length() - 1]
+            left &= left - 1
+
+
 class ReleaseSource:
     """A release as a source of tables: whole cubes or parts of them."""
 
@@ -91,9 +137,11 @@ class ReleaseSource:
             NoiseRanges(source.noise) if source.hierarchy is None else EstimateRanges(self._estimates_of)
         )
         self._estimates = lru_cache(maxsize=MOST_ESTIMATES)(self._read_estimates)
-        self._cache, self._whole = table_cache(), table_cache()
+        self._cache = table_cache()
+        self._whole = LruCache[TableKey, _InMemory](TABLE_BYTES, lambda one: one.size)
         _refuse_two_sources(release, source.universes)
         self._gives = {(one.unit, one.base, one.count): self._smallest_first(one) for one in source.universes}
+        self._holding = lru_cache(maxsize=MOST_HELD)(self._find_holding)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -123,9 +171,8 @@ class ReleaseSource:
         holding = self._holding(cube)
         if holding is None:
             raise KeyError("ask lacks() first")
-        cells, values = self._read(holding)
-        places, rows = _cut(holding.cube, cells, cube)
-        table = read_back(_shown_in(holding.cube, cube), places, values[rows])
+        cells, values = _cut(holding.cube, self._read(holding), cube)
+        table = read_back(_shown_in(holding.cube, cube), cells, values)
         self._cache.put(key_of(cube), table)
         return table
 
@@ -133,27 +180,41 @@ class ReleaseSource:
         """None: published files are read once."""
         return 0.0
 
-    def prepare(self) -> None:
+    def is_short(self, cube: Cube) -> bool:
+        """Whether a table is cut out of a cube in memory by looking at few cells."""
+        holding = self._holding(cube)
+        if holding is None or holding.cube.shown is not None or cube.size > MOST_SHORT:
+            return False
+        whole = self._whole.get(key_of(holding.cube))
+        return whole is not None and whole.is_near(cube)
+
+    def prepare(self, stopped: Stopped = never) -> None:
         """Read the cubes, the smallest first, as long as they fit into the cache."""
-        tables = [one for source in self._gives.values() for one, _ in source]
+        tables = [one for given in self._gives.values() for one in given.tables]
         for one in sorted(tables, key=lambda one: self._cells[one.id]):
-            if not self._whole.has_room(CELL_BYTES * self._cells[one.id]):
+            if stopped() or not self._whole.has_room(CELL_BYTES * self._cells[one.id]):
                 return
             self._read(one)
 
-    def _read(self, source: PublishedTable) -> Cells:
-        table = self._whole.get(key_of(source.cube))
-        if table is None:
-            table = read_back(source.cube, *source.load())
-            self._whole.put(key_of(source.cube), table)
-        return table.cells, table.values
+    def _read(self, source: PublishedTable) -> _InMemory:
+        found = self._whole.get(key_of(source.cube))
+        if found is None:
+            found = _in_memory(source.cube, *source.load())
+            self._whole.put(key_of(source.cube), found)
+        return found
 
-    def _holding(self, cube: Cube) -> PublishedTable | None:
+    def _find_holding(self, cube: Cube) -> PublishedTable | None:
+        """The smallest published table that contains a cube, or the one that shows most of its cross-tabulations."""
         unit, base, count, names = key_of(cube)
-        tables = self._gives.get((unit, base, count), ())
-        holding = [one for one, given in tables if given.issuperset(names)]
-        shown = [len(_shown_in(one.cube, cube).published) for one in holding]
-        return holding[shown.index(max(shown))] if any(shown) else None
+        given = self._gives.get((unit, base, count))
+        best, most = None, 0
+        for one in given.containing(names) if given is not None else ():
+            if one.cube.shown is None and best is None:
+                return one
+            shown = len(_shown_in(one.cube, cube).published)
+            if shown > most:
+                best, most = one, shown
+        return best
 
     def _estimates_of(self, cells: AskedCells) -> Ends | None:
         """The published estimates of cells and their standard errors; axes that were not asked are at their total."""
@@ -178,10 +239,13 @@ class ReleaseSource:
             raise KeyError(cube)
         return self._hierarchy.estimated(cube)
 
-    def _smallest_first(self, universe: Universe) -> list[tuple[PublishedTable, frozenset[str]]]:
-        """The tables of a universe, and the breakdowns that each can give."""
+    def _smallest_first(self, universe: Universe) -> _Tables:
         tables = sorted(universe.tables, key=lambda one: (self._cells[one.id], one.id))
-        return [(one, _names(one.cube, self._catalogue)) for one in tables]
+        having: dict[str, int] = {}
+        for place, one in enumerate(tables):
+            for name in _names(one.cube, self._catalogue):
+                having[name] = having.get(name, 0) | 1 << place
+        return _Tables(tuple(tables), having)
 
 
 def _refuse_two_sources(release: Release, universes: Sequence[Universe]) -> None:
@@ -269,18 +333,28 @@ def _shown_in(source: Cube, cube: Cube) -> Cube:
     return replace(cube, shown=Shown(*(frozenset(d for d in levels if levels[d] in some) for some in shown)))
 
 
-def _cut(source: Cube, cells: Integers, cube: Cube) -> tuple[Integers, NDArray[np.intp]]:
-    """The cells of a published cube that belong to a table: their positions there, ascending, and their rows."""
-    if cube.size * SEARCH_COST < len(cells):
+def _is_searched(cube: Cube, cells: Integers) -> bool:
+    """Whether the cells of a table are searched among those of a cube, since reading them all takes longer."""
+    return cube.size * SEARCH_COST < len(cells)
+
+
+def _cut(source: Cube, stored: _InMemory, cube: Cube) -> tuple[Integers, Integers]:
+    """The cells of a published cube that belong to a table: their positions there, ascending, and their values."""
+    cells, values = stored.cells, stored.values
+    if cells is None:
+        whole = values[_positions(source, cube)]
+        found = np.flatnonzero(whole)
+        return found, whole[found]
+    if _is_searched(cube, cells):
         wanted = _positions(source, cube)
         rows = np.searchsorted(cells, wanted)
         found = np.flatnonzero(cells[np.minimum(rows, len(cells) - 1)] == wanted)
-        return found, rows[found]
+        return found, values[rows[found]]
     maps = [_map(axis, cube) for axis in source.axes]
     order = [_axis_of(source, axis.variable) for axis in cube.axes]
     places, rows = picked(source, cells, maps, order, cube.shape)
     by_place = np.argsort(places, kind="stable")
-    return places[by_place], rows[by_place]
+    return places[by_place], values[rows[by_place]]
 
 
 def _positions(source: Cube, cube: Cube) -> Integers:
@@ -288,9 +362,14 @@ def _positions(source: Cube, cube: Cube) -> Integers:
     found = np.zeros(1, dtype=np.int64)
     for axis in cube.axes:
         k = _axis_of(source, axis.variable)
-        along = np.array([source.axes[k].position[code] for code in axis.codes], dtype=np.int64)
-        found = np.add.outer(found, source.strides[k] * along).reshape(-1)
+        found = np.add.outer(found, source.strides[k] * _places(source.axes[k], axis)).reshape(-1)
     return found
+
+
+@lru_cache(maxsize=MOST_PLACES)
+def _places(source: Breakdown, axis: Breakdown) -> Integers:
+    """Node of a breakdown -> node of a source that has all its codes."""
+    return np.array([source.position[code] for code in axis.codes], dtype=np.int64)
 
 
 def _axis_of(cube: Cube, variable: str) -> int:
@@ -299,7 +378,5 @@ def _axis_of(cube: Cube, variable: str) -> int:
 
 def _map(source: Breakdown, cube: Cube) -> Integers:
     """Node of the source cube -> node of the requested one; only the total where that has no such axis."""
-    wanted = next(
-        (axis.position for axis in cube.axes if axis.variable == source.variable), {source.codes[0]: 0}
-    )
-    return np.array([wanted.get(code, LEFT_OUT) for code in source.codes], dtype=np.int64)
+    wanted = next((axis for axis in cube.axes if axis.variable == source.variable), None)
+    return map_of(len(source), np.zeros(1, dtype=np.int64) if wanted is None else _places(source, wanted))

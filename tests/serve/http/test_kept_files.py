@@ -27,6 +27,11 @@ class Counted:
         self.users.append(user)
         return self._builder.ask(query, user, job=job)
 
+    def ask_at_once(self, query: Query, user: str) -> Answer | None:
+        found = self._builder.ask_at_once(query, user)
+        self.users += [] if found is None else [user]
+        return found
+
 
 def asked(web: Web, builder: Counted, folder: Path) -> list[str]:
     """Two users ask the same twice, in two formats; who got as far as the builder."""

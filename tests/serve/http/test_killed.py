@@ -28,10 +28,11 @@ from tests.waiting import PATIENCE, until
 
 
 @contextmanager
-def served(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def served(*arguments: object, log: Path = Path(os.devnull)) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server in a process of its own on a free port; it is gone at the end, whatever happens."""
     command = [sys.executable, "-m", "discreet", "serve", *map(str, arguments), "--port", "0", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with log.open("w") as written:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=written, text=True)
     assert process.stdout is not None
     try:
         line = process.stdout.readline()

@@ -4,16 +4,20 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import cast
 
+import httpx
 import pytest
 from httpx import Client, Response
 
 from discreet.serve.answer import Answer, Refusal
+from discreet.serve.http.app import create_app
 from discreet.serve.http.limits import Limits, RateLimit, WorkerPool
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
-from tests.serve.http.conftest import OFTEN, Web
+from tests.serve.http.conftest import OFTEN, Web, running, settings_in
 from tests.serve.http.test_native import problem
 from tests.waiting import PATIENCE, until
 
@@ -87,6 +91,7 @@ def test_the_seconds_of_an_answer_are_limited_before_it_is_computed(web: Web, bu
     class Costly:
         catalogue = builder.catalogue
         prepare = builder.prepare
+        ask_at_once = builder.ask_at_once
         ask = builder.ask
         cost = 45.0
 
@@ -125,6 +130,7 @@ def test_an_overloaded_server_answers_503_with_a_time_and_recovers(web: Web, bui
     class Slow:
         catalogue = builder.catalogue
         prepare = builder.prepare
+        ask_at_once = builder.ask_at_once
         seconds = builder.seconds
 
         def ask(self, query: Query, user: str, *, job: bool = False) -> Answer | Refusal:
@@ -150,3 +156,22 @@ def test_an_overloaded_server_answers_503_with_a_time_and_recovers(web: Web, bui
         statuses = sorted(one.result() for one in running)
     assert statuses == [200] * 3 + [503] * 5
     assert asked(0) == 200
+
+
+def test_a_server_answers_while_it_prepares_and_ends_that_work_when_it_ends(
+    builder: TableBuilder, tmp_path: Path
+) -> None:
+    done: list[str] = []
+
+    class Preparing:
+        catalogue = builder.catalogue
+        ask = builder.ask
+
+        def prepare(self, stopped: Callable[[], bool]) -> None:
+            until(stopped)
+            done.append("prepared")
+
+    with running(create_app(cast("TableBuilder", Preparing()), settings_in(tmp_path))) as address:
+        assert httpx.get(f"{address}/health", timeout=PATIENCE).status_code == 200
+        assert done == []
+    assert done == ["prepared"], "compiled code must not run while the interpreter ends"

@@ -120,8 +120,9 @@ def test_every_answer_has_the_headers_that_keep_a_browser_honest(client: Client)
         assert headers["access-control-allow-origin"] == "*"
 
 
+@pytest.mark.parametrize("at_once", [False, True], ids=["in the pool", "at once"])
 def test_an_error_of_our_own_tells_nothing_and_logs_no_text(
-    web: Web, builder: TableBuilder, caplog: pytest.LogCaptureFixture
+    web: Web, builder: TableBuilder, caplog: pytest.LogCaptureFixture, at_once: bool
 ) -> None:
     def broken(*_given: object, **_named: object) -> None:
         raise RuntimeError("secret 12345")
@@ -131,6 +132,7 @@ def test_an_error_of_our_own_tells_nothing_and_logs_no_text(
         prepare = builder.prepare
         seconds = builder.seconds
         ask = broken
+        ask_at_once = broken if at_once else builder.ask_at_once
 
     with caplog.at_level(logging.INFO):
         answer = web(Broken()).post("/api/v1/table", json={"axes": ["SEX"]})

@@ -1,5 +1,7 @@
 """The modules of the page are joined into two scripts, and what cannot be joined is found at the start."""
 
+import json
+import os
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +14,20 @@ from discreet.serve.page import scripts
 from discreet.serve.page.scripts import joined, texts_in
 from tests.serve.http.conftest import running, settings_in
 from tests.waiting import until
+
+
+def test_vega_is_bundled_in_another_process_without_the_secrets_of_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bundler holds the interpreter's lock for seconds, in which a server could not answer."""
+    made = "import json, os, sys; sys.stdout.write(json.dumps([os.getpid(), sys.argv[1], dict(os.environ)]))"
+    monkeypatch.setattr(scripts, "MAKE", made)
+    monkeypatch.setenv("CENSUS_SECRET", "ab" * 32)
+    process, bundle, environment = json.loads(scripts._made.__wrapped__())
+    assert process != os.getpid()
+    assert bundle == scripts.BUNDLE
+    assert "PATH" in environment
+    assert "ab" * 32 not in environment.values()
 
 
 def test_modules_are_joined_in_the_order_of_their_imports() -> None:

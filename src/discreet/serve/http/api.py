@@ -345,7 +345,8 @@ async def table_response(
     def write(answer: Answer) -> File:
         return written(answer, form, service.catalogue, layout)
 
-    file = await service.file(caller, query, (form, layout), write)
+    light = form is Format.JSON_STAT and not layout.ranges
+    file = await service.file(caller, query, (form, layout), write, light=light)
     if form is Format.JSON_STAT:
         return send(request, file)
     name = file_name(query, service.catalogue, language_of(request))

@@ -5,19 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
-from threading import Thread
+from itertools import takewhile
+from threading import Event, Thread
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
+from fastapi.telemetry import TelemetryConfig
 
 from discreet.serve.http import admin, api, jobs, problems, pxweb, pxweb1, saved, search
 from discreet.serve.http.limits import Rates, Settings, WorkerPool
-from discreet.serve.http.metrics import Metrics
 from discreet.serve.http.middleware import Admission, Errors, HeadersAndLog, errors, where_of
+from discreet.serve.http.plain import PlainTables
 from discreet.serve.http.security import Authenticator
 from discreet.serve.http.service import Service
 from discreet.serve.open import TableBuilder
@@ -42,6 +45,10 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
     code: {"description": problems.TITLES[code], "content": {problems.MEDIA_TYPE: {}}}
     for code in (400, 401, 403, 404, 409, 413, 429, 503)
 }
+# FastAPI's own telemetry would export addresses, which contain questions, and texts of errors; see metrics
+_NO_TELEMETRY: TelemetryConfig = {
+    "tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False
+}  # fmt: skip
 
 
 def routers_of(builder: TableBuilder) -> tuple[APIRouter, ...]:
@@ -67,10 +74,15 @@ def create_app(
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
         worker.start()
-        work = [builder.prepare, *([prepare_page, vega_bundle] if charts else [])]
-        Thread(target=_prepare, args=(work,), name="prepare", daemon=True).start()
+        ended = Event()
+        page_work = (partial(prepare_page, ended.is_set), _bundle_vega) if charts else ()
+        work = (partial(builder.prepare, ended.is_set), *page_work)
+        preparing = Thread(target=_prepare, args=(work, ended), name="prepare", daemon=True)
+        preparing.start()
         yield
+        ended.set()
         worker.stop()
+        preparing.join()  # compiled code that runs while the interpreter ends would crash
         pool.close()
         settings.store.database.close()
 
@@ -82,27 +94,34 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,  # a redirect would repeat the Host header, which the sender of a request chooses
         responses=_RESPONSES,
+        telemetry=_NO_TELEMETRY,
     )
     service = Service(builder, settings, pool, rates)
     app.state.service, app.state.worker = service, worker
     problems.install(app)
     for router in routers_of(builder) if routers is None else routers:
         app.include_router(router)
-    _surround(app, settings, rates, service.metrics)
+    _surround(app, settings, rates, service)
     return app
 
 
-def _prepare(work: Iterable[Callable[[], object]]) -> None:
+def _bundle_vega() -> None:
+    """Wait for the script of charts in a thread of its own, which may be left behind: another process makes it."""
+    Thread(target=_prepare, args=([vega_bundle], Event()), name="vega", daemon=True).start()
+
+
+def _prepare(work: Iterable[Callable[[], object]], ended: Event) -> None:
     """Do the work that would slow down the first questions, while the server already answers."""
-    for do in work:
+    for do in takewhile(lambda _: not ended.is_set(), work):
         try:
             do()
         except Exception as error:  # the server answers without it, only later
             errors.error("%s", where_of(error))
 
 
-def _surround(app: FastAPI, settings: Settings, rates: Rates, metrics: Metrics) -> None:
+def _surround(app: FastAPI, settings: Settings, rates: Rates, service: Service) -> None:
     """Add the middleware, innermost first."""
+    app.add_middleware(PlainTables, service=service)
     app.add_middleware(Admission, settings=settings, authenticator=Authenticator(settings, rates))
     app.add_middleware(Errors)
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=GZIP_LEVEL)
@@ -115,4 +134,4 @@ def _surround(app: FastAPI, settings: Settings, rates: Rates, metrics: Metrics) 
     )
     if settings.hosts:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False)
-    app.add_middleware(HeadersAndLog, settings=settings, metrics=metrics)
+    app.add_middleware(HeadersAndLog, settings=settings, metrics=service.metrics)

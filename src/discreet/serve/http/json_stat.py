@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from orjson import Fragment
 
-from discreet.formats.dataset import NO_COLUMN, Dataset
-from discreet.formats.json_stat import NO_NOTES, dimension, head, write_json_stat
+from discreet.formats.dataset import NO_COLUMN, Dataset, DatasetAxis
+from discreet.formats.json_stat import NO_NOTES, dimension, fragment, head, write_json_stat
 from discreet.programme.codelist import TOTAL
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer
@@ -43,29 +45,51 @@ def json_stat(
 
 def answer_head(dataset: Dataset, extension: Mapping[str, Any]) -> dict[str, Any]:
     """All of an answer's dataset but its values."""
-    dimensions = {
-        axis.variable: dimension_of(
-            axis.label, axis.codes, axis.labels, axis.parents, axis.notes, axis.code_notes
-        )
-        for axis in dataset.axes
-    }
-    places = [axis.variable for axis in dataset.axes if axis.is_place]
-    return head_of(dataset.title, dataset.source, dataset.all_notes, dimensions, places, extension)
+    return head_of(
+        label=dataset.title,
+        source=dataset.source,
+        notes=dataset.all_notes,
+        dimensions={axis.variable: _fragment(axis) for axis in dataset.axes},
+        sizes=dataset.shape,
+        extension=extension,
+        places=[axis.variable for axis in dataset.axes if axis.is_place],
+    )
 
 
 def head_of(
+    *,
     label: str,
     source: str,
     notes: Iterable[str],
-    dimensions: Mapping[str, Mapping[str, Any]],
-    places: Iterable[str],
+    dimensions: Mapping[str, Any],
+    sizes: Iterable[int],
     extension: Mapping[str, Any],
+    places: Iterable[str],
 ) -> dict[str, Any]:
     """All of a dataset but its values; its role member is there even where it is empty."""
     extra = head(
-        label=label, source=source, notes=notes, dimensions=dimensions, extension=extension, places=places
+        label=label,
+        source=source,
+        notes=notes,
+        dimensions=dimensions,
+        sizes=sizes,
+        extension=extension,
+        places=places,
     )
     return {"role": {}, **extra}
+
+
+_FRAGMENTS: WeakKeyDictionary[DatasetAxis, Fragment] = WeakKeyDictionary()  # as long as an axis is in use
+
+
+def _fragment(axis: DatasetAxis) -> Fragment:
+    """The dimension of an axis as JSON, made once."""
+    found = _FRAGMENTS.get(axis)
+    if found is None:
+        found = _FRAGMENTS[axis] = fragment(
+            dimension_of(axis.label, axis.codes, axis.labels, axis.parents, axis.notes, axis.code_notes)
+        )
+    return found
 
 
 def encoded(dataset: Dataset, head: Mapping[str, Any]) -> bytes:

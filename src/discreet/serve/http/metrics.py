@@ -10,6 +10,8 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -45,11 +47,17 @@ class Metrics:
             registry=self._registry,
         )  # fmt: skip
 
+        self._of = cache(self._labelled)  # routes are those of the program: few
+
+    def _labelled(self, route: str, method: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(route, method, str(status)), self._seconds.labels(route)
+
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count one request."""
         known = method if method in METHODS else "other"
-        self._requests.labels(route, known, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        counter, histogram = self._of(route, known, status)
+        counter.inc()
+        histogram.observe(seconds)
 
     def refused(self, rule: str) -> None:
         """Count a table that a rule refused."""
@@ -69,9 +77,19 @@ class Metrics:
         """All numbers; those of all workers, where there are several."""
         if FOLDER not in os.environ:
             return generate_latest(self._registry)
+        _forget_ended(Path(os.environ[FOLDER]))
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
+
+
+def _forget_ended(folder: Path) -> None:
+    """Remove what workers that have ended, killed or not, state of their queues; what they have counted stays."""
+    for file in folder.glob("gauge_live*_*.db") if os.name == "posix" else ():  # elsewhere 0 is a signal, too
+        try:
+            os.kill(int(file.stem.rpartition("_")[2]), 0)
+        except (ProcessLookupError, PermissionError):  # or another user's process has the number now
+            file.unlink(missing_ok=True)
 
 
 @contextmanager

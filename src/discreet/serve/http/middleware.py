@@ -7,9 +7,9 @@ import logging
 import time
 import traceback
 from asyncio import TimerHandle, Transport
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -18,7 +18,7 @@ from discreet.errors import DiscreetError
 from discreet.serve.http.languages import language_of, settle
 from discreet.serve.http.limits import Settings
 from discreet.serve.http.metrics import Metrics
-from discreet.serve.http.problems import HttpProblem, retry_after, unexpected
+from discreet.serve.http.problems import HttpProblem, problem_of, retry_after, unexpected
 from discreet.serve.http.security import API_POLICY, HEADERS, HTTPS_HEADERS, Authenticator
 from discreet.text.phrase import Language, phrase
 
@@ -139,7 +139,9 @@ class HeadersAndLog:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent["status"] = message["status"]
-                _add_headers(MutableHeaders(scope=message), https=scope.get("scheme") == "https")
+                message["headers"] = _with_headers(
+                    message.get("headers", ()), https=scope.get("scheme") == "https"
+                )
             await send(message)
 
         try:
@@ -157,11 +159,20 @@ class HeadersAndLog:
         access.info("%s %r %d %.0f ms", scope["method"], where, status, 1000 * seconds)
 
 
-def _add_headers(headers: MutableHeaders, *, https: bool) -> None:
-    for name, value in {**HEADERS, **(HTTPS_HEADERS if https else {})}.items():
-        headers[name] = value
-    headers.setdefault("Content-Security-Policy", API_POLICY)
-    headers.setdefault("Cache-Control", "no-cache")
+def _as_sent(headers: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {name.lower().encode(): value.encode() for name, value in headers.items()}
+
+
+_PLAIN, _HTTPS = _as_sent(HEADERS), _as_sent({**HEADERS, **HTTPS_HEADERS})
+_USUAL = _as_sent({"Content-Security-Policy": API_POLICY, "Cache-Control": "no-cache"})
+
+
+def _with_headers(given: Iterable[tuple[bytes, bytes]], *, https: bool) -> list[tuple[bytes, bytes]]:
+    """The headers of a response with those of every response, and with usual ones where it has none of its own."""
+    always = _HTTPS if https else _PLAIN
+    own = [header for header in given if header[0] not in always]
+    names = {name for name, _ in own}
+    return [*own, *always.items(), *(header for header in _USUAL.items() if header[0] not in names)]
 
 
 class Errors:
@@ -184,13 +195,13 @@ class Errors:
 
         try:
             await self._app(scope, receive, sending)
-        except HttpProblem as problem:
-            await problem.response(language_of(HTTPConnection(scope)))(scope, receive, send)
         except Exception as error:
-            errors.error("%s", where_of(error))
+            problem = problem_of(error)
+            if problem is None or began:
+                errors.error("%s", where_of(error))
             if began:
                 raise ConnectionAbortedError from None  # the answer is half sent: only closing signals it
-            response = unexpected().response(language_of(HTTPConnection(scope)))
+            response = (problem or unexpected()).response(language_of(HTTPConnection(scope)))
             await response(scope, receive, send)
 
 
@@ -213,8 +224,7 @@ class Admission:
         if scope["type"] != "http" or scope["path"].startswith(OPEN_PATHS):
             await self._app(scope, receive, send)
             return
-        connection = HTTPConnection(scope)
-        caller = replace(self._authenticator.admit(connection), language=language_of(connection))
+        caller = self._authenticator.admit(HTTPConnection(scope))
         scope.setdefault("state", {})["caller"] = caller
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
@@ -223,14 +233,15 @@ class Admission:
         if stores:
             self._authenticator.limit_storing(caller)
         body = await self._body(scope, receive, self._limits.storing_body if stores else self._limits.body)
-        await self._app(scope, _replayed(body, receive), send)
+        await self._app(scope, replayed(body, receive), send)
 
     async def _body(self, scope: Scope, receive: Receive, most: int) -> bytes:
         declared = Headers(scope=scope).get("content-length", "0")
         if not declared.isdecimal() or int(declared) > most:
             raise _too_large(most)
         try:
-            return await asyncio.wait_for(self._read(receive, most), self._limits.body_seconds)
+            async with asyncio.timeout(self._limits.body_seconds):
+                return await self._read(receive, most)
         except TimeoutError:
             raise HttpProblem(408, phrase("The body of the request did not arrive in time.")) from None
 
@@ -254,7 +265,7 @@ def _too_large(most: int) -> HttpProblem:
     return HttpProblem(413, detail, kind="size")
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def replayed(body: bytes, receive: Receive) -> Receive:
     """The body again, then what comes after it."""
     given = False
 

@@ -184,26 +184,19 @@ def unexpected() -> HttpProblem:
     return HttpProblem(500, phrase("Internal server error; it has been logged."))
 
 
+def problem_of(error: Exception) -> HttpProblem | None:
+    """The problem that an error is for a client; None where it is an internal one."""
+    if isinstance(error, HttpProblem):
+        return error
+    if isinstance(error, Mistakes):
+        return mistakes_problem(error)
+    return unavailable() if isinstance(error, DatabaseUnavailable) else None
+
+
 def install(app: FastAPI) -> None:
-    """Answer every error of the app with a problem."""
-    app.add_exception_handler(HttpProblem, _on_problem)
-    app.add_exception_handler(Mistakes, _on_mistakes)
-    app.add_exception_handler(DatabaseUnavailable, _on_unavailable)
+    """Answer the errors of the web framework with problems; those of this package reach the middleware ``Errors``."""
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
-
-
-async def _on_problem(request: Request, error: Exception) -> Response:
-    return (error if isinstance(error, HttpProblem) else unexpected()).response(language_of(request))
-
-
-async def _on_mistakes(request: Request, error: Exception) -> Response:
-    found = mistakes_problem(error) if isinstance(error, Mistakes) else unexpected()
-    return found.response(language_of(request))
-
-
-async def _on_unavailable(request: Request, error: Exception) -> Response:
-    return unavailable().response(language_of(request))
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:

@@ -140,7 +140,15 @@ class PxDescriptions:
         noise, exchanged = self._catalogue.noise, [SWAPPED] if self._catalogue.swapped else []
         notes = spoken([self._catalogue.additivity, noise.sentence(), *exchanged], self._language)
         px = self._px(table, placed([*dimensions, CONTENTS], (), ()), len(notes))
-        head = head_of(self._title(table), self._heading, notes, dimensions, places, px)
+        head = head_of(
+            label=self._title(table),
+            source=self._heading,
+            notes=notes,
+            dimensions=dimensions,
+            sizes=[len(one["category"]["index"]) for one in dimensions.values()],
+            extension=px,
+            places=places,
+        )
         add_contents(head, _query(table), self._labels, self._language)
         path = _path(table)
         links = {"data": [{"type": "application/json", "href": self._base + f"{path}/data"}]}

@@ -32,7 +32,8 @@ def send(
     all_headers = {"ETag": f'W/"{file.tag}"', "Cache-Control": cache, "Vary": vary, **(headers or {})}
     if file.language:
         all_headers["Content-Language"] = file.language
-    if f'"{file.tag}"' in _tags(request.headers.get("if-none-match", "")):
+    known = request.headers.get("if-none-match", "")
+    if known and f'"{file.tag}"' in _tags(known):
         return Response(status_code=304, headers=all_headers)
     if name:
         all_headers["Content-Disposition"] = f'attachment; filename="{_plain(name)}"'

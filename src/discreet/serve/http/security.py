@@ -19,6 +19,7 @@ from starlette.requests import HTTPConnection
 from discreet.errors import Mistakes, mistake
 from discreet.io.store import Book, Database, add_new, lay_out
 from discreet.serve.history_store import ANONYMOUS
+from discreet.serve.http.languages import language_of
 from discreet.serve.http.limits import RateLimit, Rates, Settings
 from discreet.serve.http.problems import HttpProblem
 from discreet.text.phrase import Language, phrase
@@ -199,7 +200,7 @@ class Authenticator:
         """The caller; an unknown token or too many requests raise a problem."""
         kind, _, token = connection.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token.strip():
-            caller = Caller(self._anonymous(connection), Role.PUBLIC)
+            caller = Caller(self._anonymous(connection), Role.PUBLIC, language_of(connection))
         else:
             caller = self._known(token.strip(), connection)
         limit = self._limit(caller.role)
@@ -214,7 +215,7 @@ class Authenticator:
             self._rates.take(self._anonymous(connection), self._settings.limits.public)
             message = phrase("This API token is unknown or was revoked.")
             raise HttpProblem(401, message, kind="token", headers={"WWW-Authenticate": "Bearer"})
-        return Caller(KNOWN + found.name, found.role)
+        return Caller(KNOWN + found.name, found.role, language_of(connection))
 
     def limit_storing(self, caller: Caller) -> None:
         """Limit how often a caller stores something, because it takes disk space."""
@@ -233,6 +234,8 @@ class Authenticator:
 
 def _network(host: str) -> str:
     """An address, or for IPv6 the network of one household: its last 64 bits change at will."""
+    if ":" not in host:
+        return host
     try:
         address = ip_address(host)
     except ValueError:

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -35,6 +36,7 @@ from discreet.serve.http.security import stored_key
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme, serve_release
 
+SWITCH = 0.0005  # seconds after which a thread lets others run: a short answer should not wait for a long one
 LONGEST_START = 600  # seconds in which a worker has read its records
 LANGUAGE_TAG = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 USERS = "users"  # the name of the key of anonymous users
@@ -65,6 +67,7 @@ class Serving:
     def __call__(self) -> FastAPI:
         """Open everything and make the application, in each worker process."""
         _log()
+        sys.setswitchinterval(SWITCH)
         return self.app()
 
     def is_unlimited(self) -> bool:
@@ -169,6 +172,7 @@ def run(
     ``ready`` is called once requests are accepted, with the address and whether users may collect without limit.
     """
     _log()
+    sys.setswitchinterval(SWITCH)
     listening = _socket(host, port)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"

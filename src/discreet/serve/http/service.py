@@ -79,11 +79,18 @@ class Service:
         return self._indices[language]
 
     async def file(
-        self, caller: Caller, query: Query, way: Hashable, write: Callable[[Answer], File]
+        self,
+        caller: Caller,
+        query: Query,
+        way: Hashable,
+        write: Callable[[Answer], File],
+        *,
+        light: bool = False,
     ) -> File:
         """Answer a question as a file, or take it from the cache where it was made before in the same ``way``.
 
         Where users are charged or have a history, only files of this user are taken: they were charged and stored.
+        A file that is ``light`` to write is made at once where the answer is short, too: a thread would cost more.
         """
         self.check(caller)  # before the cache, which has answers to others
         whose = caller.user if self._is_per_user else caller.role.value
@@ -91,7 +98,13 @@ class Service:
         file = self._files.get(key)
         self.metrics.cached(hit=file is not None)
         if file is None:
-            file = replace(await self.answer(caller, query, write), language=caller.language.value)
+            short = self.builder.ask_at_once(query, caller.user) if light else None
+            made = (
+                await self.answer(caller, query, write)
+                if short is None
+                else write(short.in_language(caller.language))
+            )
+            file = replace(made, language=caller.language.value)
             self._files.put(key, file)
         return file
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import product, takewhile
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from discreet.serve.http.service import Service, ServiceOf
 from discreet.serve.page.api_page import api_page, example_query
 from discreet.serve.page.examples import own_examples
 from discreet.serve.page.scripts import FIRST, joined, texts_in, vega_bundle, vega_version
+from discreet.serve.records import Stopped, never
 from discreet.text.phrase import phrase, spoken
 
 FOR_EVER = "public, max-age=31536000, immutable"  # the address of a file changes with its content
@@ -79,11 +81,12 @@ def _coding(request: Request) -> str:
     return "br" if "br" in accepted and HAS_BROTLI else "gzip" if "gzip" in accepted else ""
 
 
-def prepare_page() -> None:
+def prepare_page(stopped: Stopped = never) -> None:
     """Compress the files of the page before the first reader comes."""
-    for content in page_files().others.values():
-        for coding in ("br", "gzip") if HAS_BROTLI else ("gzip",):
-            _compressed(content, coding)
+    codings = ("br", "gzip") if HAS_BROTLI else ("gzip",)
+    every = product(page_files().others.values(), codings)
+    for content, coding in takewhile(lambda _: not stopped(), every):
+        _compressed(content, coding)
 
 
 @cache
