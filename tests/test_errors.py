@@ -23,3 +23,11 @@ def test_a_file_that_is_wrong_throughout_hides_no_other() -> None:
     ]
     assert error.problems == tuple(found)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_value_of_any_length_is_shown_in_part() -> None:
+    """A column may have a text of millions of characters where a code belongs."""
+    text = str(Problem("f.csv", "key", "x" * 5_000_000 + "end", "correct it"))
+    assert len(text) < 1_000
+    assert text.startswith("f.csv: key: xxx")
+    assert text.endswith("xend; correct it")

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 SHOWN = 20  # mistakes of one file
+LONGEST = 500  # characters of a part of a message
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,13 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{': '.join(part for part in (self.file, self.key, self.value) if part)}; {self.remedy}"
+        what = ": ".join(_shortened(part) for part in (self.file, self.key, self.value) if part)
+        return f"{what}; {_shortened(self.remedy)}"
+
+
+def _shortened(text: str) -> str:
+    """A text as long as a reader wants it: a code of the records may have millions of characters."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} .. {text[-LONGEST // 4 :]}"
 
 
 class DiscreetError(Exception):

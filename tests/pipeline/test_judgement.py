@@ -144,6 +144,11 @@ WRONG: dict[str, tuple[Change, str]] = {
         people("region", lambda column: [None, *column[1:]]),
         "some records have no place",
     ),
+    "places that are nested values": (
+        people("town", lambda column: [[code] for code in column]),
+        "column town: values of type list<element: string>; give codes as text or numbers",
+    ),
+    "a code of a million characters": (people("sex", lambda column: ["x" * 10**6, *column[1:]]), "xxx'; add them"),
     "a code that no codelist has": (people("sex", lambda column: ["x", *column[1:]]), "'x'"),
     "a column of labels that is a variable": (
         changed(("[variables.SEX]\n", '[variables.AGE_label]\ncolumn = "sex"\ncodelist = "sex.csv"\n[variables.SEX]\n'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -80,8 +81,18 @@ __all__ = [
 ]
 
 WIDTH = 80  # columns of a terminal
+
+
+def terminal(*, stderr: bool = False) -> Console:
+    """Standard output or standard error; one that claims to have no columns has the usual number."""
+    found = Console(stderr=stderr, emoji=False)
+    if found.width < 1:
+        found.width = WIDTH
+    return found
+
+
 VERDICTS = {"Passed": "bold green", "Broken": "bold red", "BROKEN": "bold red"}
-console = Console(emoji=False)
+console = terminal()
 
 
 def say(text: str) -> None:
@@ -91,7 +102,8 @@ def say(text: str) -> None:
 
 def say_note(text: str, style: str | None = None) -> None:
     """The same on standard error, for what is no result."""
-    _say(text, Console(stderr=True, emoji=False), style)
+    with suppress(OSError):  # the exit code still says how it ended
+        _say(text, terminal(stderr=True), style)
 
 
 def _say(text: str, place: Console, style: str | None = None) -> None:

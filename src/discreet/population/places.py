@@ -37,6 +37,12 @@ def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
     yield from _lacking(rule.geography, records, unit)
     if not columns:
         return
+    nested = [column for column in columns if pa.types.is_nested(records.schema.field(column).type)]
+    for column in nested:
+        value, remedy = f"values of type {records.schema.field(column).type}", "give codes as text or numbers"
+        yield Problem(records.name, f"column {column}", value, remedy)
+    if nested:
+        return
     places: set[Place] = set()
     for batch in records.batches([], columns):
         places.update(_distinct(batch, columns))
