@@ -13,11 +13,14 @@ DiscreetError                 anything Discreet raises on purpose; its text neve
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 SHOWN = 20  # mistakes of one file
+SECRET = re.compile(r"[0-9a-fA-F]{40,}")  # all or most of its digits
+HIDDEN = "(digits that could be a secret)"
 LONGEST = 500  # characters of a part of a message
 
 
@@ -40,8 +43,12 @@ class Problem:
 
 
 def _shortened(text: str) -> str:
-    """A text as long as a reader wants it: a code of the records may have millions of characters."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} .. {text[-LONGEST // 4 :]}"
+    """A text as long as a reader wants it, and no secret.
+
+    A file that was named by mistake may be that of the secret; a code of the records may have millions of characters.
+    """
+    short = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} .. {text[-LONGEST // 4 :]}"
+    return SECRET.sub(HIDDEN, short)
 
 
 class DiscreetError(Exception):
