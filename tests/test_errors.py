@@ -34,6 +34,8 @@ def test_a_secret_is_never_shown(digits: int) -> None:
     text = str(Problem("p.toml", "header", f"'{secret}'", f"use one of {secret}"))
     assert secret not in text
     assert text.count("digits that could be a secret") == 2
+    cut = str(Problem("", "", "x" * 230 + secret + "x" * 5_000, ""))
+    assert secret[:20] not in cut
 
 
 def test_a_value_of_any_length_is_shown_in_part() -> None:

@@ -47,8 +47,8 @@ def _shortened(text: str) -> str:
 
     A file that was named by mistake may be that of the secret; a code of the records may have millions of characters.
     """
-    short = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} .. {text[-LONGEST // 4 :]}"
-    return SECRET.sub(HIDDEN, short)
+    text = SECRET.sub(HIDDEN, text)  # first: a cut through a secret would leave half of it
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} .. {text[-LONGEST // 4 :]}"
 
 
 class DiscreetError(Exception):

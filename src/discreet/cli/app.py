@@ -71,10 +71,8 @@ EXTRAS = {  # package that is not installed by default -> extra of the distribut
 FAILED = 1  # as in output, which would import too much here
 WRONG_INPUT = 2
 INTERRUPTED = 130
-MEMORY_DEVICES, NULL_DEVICE = (
-    1,
-    3,
-)  # major number of /dev/zero, /dev/random and their like; minor one of /dev/null
+MEMORY_DEVICES = 1  # major number of /dev/zero, /dev/random and their like
+NULL_DEVICE = 3  # minor number of /dev/null
 HUGE = re.compile(r"(?<![\w.])\d{100,}(?![\w.])")
 
 
@@ -189,7 +187,7 @@ def main() -> None:
         output.say_note(_explained(error), "red")
         sys.exit(FAILED if isinstance(error, GateBroken) else WRONG_INPUT)
     except MemoryError:  # too little for the library that prints in colours
-        sys.stderr.write("Not enough memory; give Discreet more of it, or use fewer --threads.\n")
+        typer.echo("Not enough memory; give Discreet more of it, or use fewer --threads.", err=True)
         sys.exit(WRONG_INPUT)
 
 

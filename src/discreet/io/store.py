@@ -336,7 +336,7 @@ def one_at_a_time(connection: Connection, name: str) -> None:
 
 
 def _refuse_newer(connection: Connection, database: Database, book: Book) -> int | None:
-    """The version of a book, None where there is none yet."""
+    """The version that a database states for its tables, or None; one of a newer Discreet is refused."""
     wanted = select(_versions.c.version).where(_versions.c.book == book.name)
     found = connection.execute(wanted).scalar()
     if found is None:

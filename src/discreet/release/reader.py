@@ -103,17 +103,21 @@ class Release:
 
     def read_cube(self, cube: str) -> pa.Table:
         """The published cells of a cube: codes and labels of each axis, then the value."""
-        file = self.cube(cube).file(ReleaseFormat.PARQUET)
+        entry = self.cube(cube)
+        file = entry.file(ReleaseFormat.PARQUET)
         if file is None:
             raise BrokenRelease(f"{self.folder}: cube {cube} has no Parquet file; fetch the release again")
         try:
             # Arrow takes a relative path such as census:2021 for an address
             table = pq.read_table((self.folder / file.path).absolute())
             table.validate(full=True)
-            return table
         except UNREADABLE:
             value = f"{self.folder / file.path}: not readable as Parquet; fetch the release again"
             raise BrokenRelease(value) from None
+        wanted = _columns(entry)
+        if not set(wanted) <= set(table.column_names) or not _are(table.select(list(wanted)), wanted):
+            raise BrokenRelease(f"cube {cube}: its file does not have the columns of its axes")
+        return table
 
     def read_codes(self, breakdown: str) -> PublishedCodes:
         """Codes, parents and labels of a breakdown, such as ``AGE.M``."""
@@ -213,6 +217,19 @@ def texts_of(column: pa.ChunkedArray) -> Texts:
     return Texts(tuple(chunk.dictionary.to_pylist()), chunk.indices.to_numpy())
 
 
+def _columns(entry: CubeEntry, texts: Sequence[str] = ()) -> dict[str, pa.DataType]:
+    """The columns of a cube's file and their types, with some more of texts."""
+    text = pa.dictionary(pa.int32(), pa.string())
+    number = pa.float64() if entry.weight else pa.int64()
+    return {**{axis.variable: text for axis in entry.axes}, VALUE: number, **dict.fromkeys(texts, text)}
+
+
+def _are(table: pa.Table, wanted: dict[str, pa.DataType]) -> bool:
+    """Whether a table has exactly these columns, without gaps."""
+    found = dict(zip(table.schema.names, table.schema.types, strict=True))
+    return found == wanted and not any(column.null_count for column in table.columns)
+
+
 @dataclass(frozen=True, eq=False)
 class CubeFile:
     """A cube's Parquet file and the codes of its axes, the total first."""
@@ -244,10 +261,7 @@ class CubeFile:
 
     def _row_groups(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The parts of the file, if it has the columns of its axes and no gaps."""
-        text = pa.dictionary(pa.int32(), pa.string())
-        number = pa.float64() if self.entry.weight else pa.int64()
-        wanted = {**{axis.variable: text for axis in self.entry.axes}, VALUE: number}
-        wanted |= dict.fromkeys(columns, text)
+        wanted = _columns(self.entry, columns)
         try:
             with pq.ParquetFile(self.path.absolute()) as file:
                 if (rows := file.metadata.num_rows) != self.entry.cells:
@@ -257,8 +271,7 @@ class CubeFile:
                 for group in range(file.num_row_groups):
                     table = file.read_row_group(group, columns=list(wanted))
                     table.validate(full=True)  # damaged pages have codes beyond the dictionary
-                    found = dict(zip(table.schema.names, table.schema.types, strict=True))
-                    if found != wanted or any(column.null_count for column in table.columns):
+                    if not _are(table, wanted):
                         raise BrokenRelease(
                             f"cube {self.entry.id}: its file does not have the columns of its axes"
                         )
