@@ -73,6 +73,7 @@ WRONG: dict[str, tuple[Change, str]] = {
         private(("epsilon = 4", f"epsilon = 4\npublic_totals = {{ persons = {2**63} }}")),
         "noise.public_totals.persons",
     ),
+    "a place that no variable is": (added('[serve]\nplace = "NONE"\n'), "serve.place: unknown name 'NONE'"),
     "a column of places twice": (
         changed(('["region", "town"]', '["town", "town"]')),
         "population.geography: column 'town' occurs 2 times",
