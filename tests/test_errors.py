@@ -2,6 +2,8 @@
 
 import pickle
 
+import pytest
+
 from discreet.errors import SHOWN, Mistakes, Problem
 
 
@@ -23,3 +25,22 @@ def test_a_file_that_is_wrong_throughout_hides_no_other() -> None:
     ]
     assert error.problems == tuple(found)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@pytest.mark.parametrize("digits", [64, 60, 40])
+def test_a_secret_is_never_shown(digits: int) -> None:
+    """The file of the secret may be named by mistake where a codelist or a p-table belongs."""
+    secret = "d62b78efc3772fd9ac8cdd46798a4a852045170225320bc667f19c14e486bc73"[:digits]
+    text = str(Problem("p.toml", "header", f"'{secret}'", f"use one of {secret}"))
+    assert secret not in text
+    assert text.count("digits that could be a secret") == 2
+    cut = str(Problem("", "", "x" * 230 + secret + "x" * 5_000, ""))
+    assert secret[:20] not in cut
+
+
+def test_a_value_of_any_length_is_shown_in_part() -> None:
+    """A column may have a text of millions of characters where a code belongs."""
+    text = str(Problem("f.csv", "key", "x" * 5_000_000 + "end", "correct it"))
+    assert len(text) < 1_000
+    assert text.startswith("f.csv: key: xxx")
+    assert text.endswith("xend; correct it")

@@ -13,11 +13,15 @@ DiscreetError                 anything Discreet raises on purpose; its text neve
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 SHOWN = 20  # mistakes of one file
+SECRET = re.compile(r"[0-9a-fA-F]{40,}")  # all or most of its digits
+HIDDEN = "(digits that could be a secret)"
+LONGEST = 500  # characters of a part of a message
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,17 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{': '.join(part for part in (self.file, self.key, self.value) if part)}; {self.remedy}"
+        what = ": ".join(_shortened(part) for part in (self.file, self.key, self.value) if part)
+        return f"{what}; {_shortened(self.remedy)}"
+
+
+def _shortened(text: str) -> str:
+    """A text as long as a reader wants it, and no secret.
+
+    A file that was named by mistake may be that of the secret; a code of the records may have millions of characters.
+    """
+    text = SECRET.sub(HIDDEN, text)  # first: a cut through a secret would leave half of it
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} .. {text[-LONGEST // 4 :]}"
 
 
 class DiscreetError(Exception):

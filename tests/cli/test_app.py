@@ -1,14 +1,19 @@
-"""The command line as a whole: a mistyped word is answered with the one that was meant; folders of any name."""
+"""The command line as a whole: mistyped words, folders of any name, signals, and what a machine may lack."""
 
+import errno
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.cli import town
 from tests.cli.called import discreet
+from tests.waiting import PATIENCE, until
 
 
 @pytest.mark.parametrize(
@@ -87,3 +92,70 @@ def test_paths_that_are_not_ascii_where_the_locale_is_c(
     assert found.returncode == code, found.stderr
     assert says in (found.stdout + found.stderr).decode()
     assert b"Traceback" not in found.stderr
+
+
+def started(folder: Path, *words: str, **options: Any) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "discreet", *words]
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_asks_to_end_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
+    """A service manager, or a terminal that is closed; the exit code is that of the signal."""
+    words = ("synth", "--persons", "3000000", "--out", "census", "--quiet")
+    process = started(tmp_path, *words, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+    until(lambda: list(tmp_path.glob(".census-*")) or process.poll() is not None)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, said) == (-number, "Ended; existing files are unchanged.\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_signals_of_a_caller_are_its_own_again(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    assert discreet("check", tmp_path / "none.toml").returncode == 2
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (MemoryError(), "Not enough memory; give Discreet more of it"),
+        (pa.ArrowMemoryError("malloc of size 64 failed"), "Not enough memory; give Discreet more of it"),
+        (ImportError("libx.so: failed to map segment"), "A library cannot be loaded: libx.so"),
+        (OSError(errno.ENOSPC, "Error writing bytes to file. Detail: .."), "No space left on device"),
+        (OSError("a reason of a library"), "a reason of a library"),
+    ],
+)
+def test_what_a_machine_lacks_is_a_line(error: Exception, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise error
+
+    monkeypatch.setattr("discreet.cli.app.app", broken)
+    said = discreet("check", "x.toml")
+    assert said.returncode == 2
+    assert said.stderr.startswith(says)
+    assert len(said.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("columns", ["0", "1"])
+def test_a_terminal_without_columns_shows_everything(
+    columns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert "no such file or directory" in discreet("check", tmp_path / "none.toml").stderr
+
+
+@pytest.mark.parametrize("word", ["/dev/zero", "/dev/full", "--private-manifest=/dev/urandom"])
+def test_devices_that_never_end_are_refused(word: str) -> None:
+    said = discreet("check", "x.toml", word)
+    assert (said.returncode, said.stderr) == (2, f"{word}: is a device; give a file\n")
+    assert "is a device" not in discreet("check", "/dev/null").stderr
+
+
+def test_the_exit_code_is_right_where_nothing_can_be_said(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "discreet", "check", "none.toml"]
+        assert subprocess.run(command, cwd=tmp_path, stderr=full, check=False).returncode == 2

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -156,3 +157,14 @@ def test_where_samples_cannot_go(tmp_path: Path) -> None:
         run(*law, "--out", tmp_path / "x.parquet", "--count", 3)
     assert RUNNER.invoke(app, [*map(str, law[:-1]), "0", "--out", str(tmp_path / "x.parquet")]).exit_code == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_samples_replace_samples_only(tmp_path: Path) -> None:
+    law = ("sample", "--kind", "geometric", "--epsilon", 1, "--n", 10)
+    people = tmp_path / "persons.parquet"
+    pq.write_table(pa.table({"pid": [1, 2]}), people)
+    with pytest.raises(Mistakes, match="exists and has no samples; give another path"):
+        run(*law, "--out", people)
+    assert pq.read_table(people)["pid"].to_pylist() == [1, 2]
+    for _ in range(2):
+        run(*law, "--out", tmp_path / "x.parquet")

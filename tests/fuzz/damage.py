@@ -231,12 +231,12 @@ def damaged_toml(sound: bytes, dice: random.Random) -> bytes:
         return damaged(sound, dice)
     try:
         tree = rearranged(tomllib.loads(sound.decode()), dice)
-        return tomlkit.dumps(_without_nothing(tree)).encode()
+        return tomlkit.dumps(without_nothing(tree)).encode()
     except (TypeError, ValueError):  # no document of TOML: damaged before, or a value where the whole was
         return damaged(sound, dice)
 
 
-def _without_nothing(tree: object) -> dict[str, object]:
+def without_nothing(tree: object) -> dict[str, object]:
     """TOML has no null, and is a table."""
     if not isinstance(tree, dict):
         raise TypeError
@@ -288,16 +288,3 @@ def _change_row(database: sqlite3.Connection, dice: random.Random) -> None:
     stored = dice.choice((value, value, value, None, -1, 10**12, 1.5, b"\xff\xfe"))
     column = dice.choice(columns)
     database.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?', (stored, row))
-
-
-SPOILED = {  # ending -> how files of the kind are damaged
-    ".json": damaged_json,
-    ".toml": damaged_toml,
-    ".gz": damaged_gzip,
-    ".sqlite": damaged_rows,
-}
-
-
-def spoiled(name: str, sound: bytes, dice: random.Random) -> bytes:
-    """A file, damaged as its kind is."""
-    return SPOILED.get(Path(name).suffix, damaged)(sound, dice)

@@ -154,7 +154,10 @@ def made(arguments: list[str]) -> tuple[object, str]:
 def prepare(folder: Path) -> None:
     """Write them; the folder is the working one, and empty."""
     places = ["A1", "A2", "B1"]
-    lines = [f"{n},{n // 2},{'FM'[n % 2]},{places[n // 2 % 3]},{n % 7}.5" for n in range(60)]
+    ids = town.persons()  # that no message may show
+    lines = [
+        f"{ids['pid'][n]},{ids['hid'][n]},{'FM'[n % 2]},{places[n // 2 % 3]},{n % 7}.5" for n in range(60)
+    ]
     texts = {
         "persons.csv": "\n".join(["pid,hid,sex,lau,w", *lines]) + "\n",
         "sex.csv": "code,parent,label\nF,,female\nM,,male\n",

@@ -7,30 +7,37 @@ columns that have other values, types or damaged pages.
 import io
 import random
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import tomlkit
 
 from tests.cli import town
-from tests.fuzz.damage import SPOILED, damaged
+from tests.fuzz.damage import damaged_toml, without_nothing
 from tests.fuzz.inputs import made
+from tests.fuzz.programmes import declared
+from tests.fuzz.tables import damaged_csv, damaged_parquet
 
 Write = Callable[[str, bytes], None]
 
 GUARANTEE = '[noise]\nkind = "geometric"\nepsilon = 4\nallow_weak = true\n'
-SECTIONS = (  # added in front of the noise
+SECTIONS = (  # added in front of the noise; each is sound by itself, or refused by what it means
     '[swap]\nk = 2\nrisk = ["AGE", "SEX"]\nsimilar = [[{ composition = ["SEX"] }]]\nrate = 0.1\n',
     '[swap]\nk = 2\nrisk = ["AGE"]\nsimilar = [["SEX"]]\nrate = 0.5\ncarry = ["weight"]\n',
-    "[gates]\ndisclosure = 0.5\n",
-    "[gates]\nuniques = 0.9\n",
-    "[gates]\nattributes = 0.9\n",
+    "[gates]\naveraging = 0.9\n",
+    "[gates]\ntrue_uniques = 0.9\n",
+    "[gates]\ntrue_attributes = 0.9\ncorrections = 0\n",
+    "[gates]\npinned_cells = 1000\nbound_revealed = 0.5\n",
+    "[gates]\nsparsity = { ones = 0.5, ones_and_twos = 0.9 }\n",
+    '[gates]\ndifferencing = { pairs = [["GEO", "SEX"]] }\n',
     '[gates]\nreconstruction = { variables = ["SEX", "AGE"], quasi = ["SEX"], areas = 1, seconds = 1 }\n',
     "[limits]\npublished = 20\n",
     "[limits]\ncells = 5\n",
-    '[release]\nformats = ["parquet", "csv", "px"]\nsplit = true\n',
+    '[release]\nformats = ["csv", "px", "xlsx", "json-stat", "sdmx-csv"]\nlevels = "split"\n',
     "[release]\nconsistent = true\n",
     '[release]\ndisclose = "law"\n',
     "[[structural_zeros]]\nwhere = 'SEX == \"1\"'\n",
@@ -70,7 +77,19 @@ def change(dice: random.Random, text: list[str], write: Write) -> None:
     """Change the town once or twice, and note how."""
     for _ in range(dice.choice((1, 1, 2))):
         kind = dice.choice(
-            (_edit, _edit, _edit, _tree, _values, _values, _values, _column, _pages, _codelist)
+            (
+                _edit,
+                _edit,
+                _declared,
+                _declared,
+                _declared,
+                _tree,
+                _values,
+                _values,
+                _column,
+                _pages,
+                _codelist,
+            )
         )
         kind(dice, text, write)
 
@@ -97,9 +116,20 @@ def _edit(dice: random.Random, text: list[str], write: Write) -> None:
 
 
 def _tree(dice: random.Random, text: list[str], write: Write) -> None:
-    changed = SPOILED[".toml"](Path("town/programme.toml").read_bytes(), dice)
+    changed = damaged_toml(Path("town/programme.toml").read_bytes(), dice)
     text.append(repr(changed))
     write("town/programme.toml", changed)
+
+
+def _declared(dice: random.Random, text: list[str], write: Write) -> None:
+    """Keys of the programme, with values that they can have."""
+    try:
+        tree = tomllib.loads(Path("town/programme.toml").read_text(encoding="utf-8"))
+        text += [declared(tree, dice) for _ in range(dice.choice((1, 1, 2, 3)))]
+        content = tomlkit.dumps(without_nothing(tree)).encode()
+    except (TypeError, ValueError):  # damaged before, or a value that TOML does not have
+        return
+    write("town/programme.toml", content)
 
 
 def _values(dice: random.Random, text: list[str], write: Write) -> None:
@@ -139,16 +169,16 @@ def _column(dice: random.Random, text: list[str], write: Write) -> None:
 
 
 def _pages(dice: random.Random, text: list[str], write: Write) -> None:
-    """A file with damaged bytes."""
+    """A file with damaged bytes, other types, or written in another way."""
     unit, _ = _unit(dice)
-    content = damaged(Path(f"town/{unit}.parquet").read_bytes(), dice)
+    content = damaged_parquet(Path(f"town/{unit}.parquet").read_bytes(), dice)
     text.append(f"{unit}: {content[:60]!r} ..")
     write(f"town/{unit}.parquet", content)
 
 
 def _codelist(dice: random.Random, text: list[str], write: Write) -> None:
     name = dice.choice(list(town.CODELISTS))
-    content = damaged(Path(f"town/{name}").read_bytes(), dice)
+    content = damaged_csv(Path(f"town/{name}").read_bytes(), dice)
     text.append(f"{name}: {content[:300]!r}")
     write(f"town/{name}", content)
 

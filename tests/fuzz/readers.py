@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from discreet.audit.evidence import published
-from discreet.errors import BrokenRelease, DiscreetError
+from discreet.errors import BrokenRelease, DiscreetError, Mistakes
 from discreet.io.ptable_files import read_ptable
 from discreet.io.ptable_keyed import WrapRule
 from discreet.io.register import Register
@@ -34,7 +34,8 @@ from discreet.serve.history import History
 from discreet.serve.http.geometry import read_geometry
 from discreet.serve.http.security import read_tokens
 from discreet.serve.jobs_store import Store
-from tests.fuzz.damage import spoiled
+from tests.fuzz.oracle import meaningless, wrong_ending
+from tests.fuzz.tables import spoiled
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 Read = Callable[[Path], object]
@@ -44,13 +45,17 @@ def _checked(programme: str) -> Read:
     """The records of a programme of the same folder."""
 
     def read(path: Path) -> object:
-        return check_data(load_programme(path.with_name(programme)))
+        if found := check_data(load_programme(path.with_name(programme))):
+            raise Mistakes(found)
+        return found
 
     return read
 
 
 def _ledger(path: Path) -> object:
-    return Ledger.open(path, lambda: NOON, derive(read_secret("secret", {}), "ledger")).verify()
+    if found := Ledger.open(path, lambda: NOON, derive(read_secret("secret", {}), "ledger")).verify():
+        raise Mistakes(found)
+    return found
 
 
 def _look(path: Path) -> object:
@@ -182,15 +187,28 @@ READERS: tuple[tuple[str, int, Read], ...] = (  # a file, how often it is tried,
 )
 
 
-def refused(read: Read, path: Path) -> bool:
-    """Read a file; whether it was refused with a message. Anything else that is raised is a fault."""
+class Senseless(Exception):
+    """A damaged file was accepted that has no meaning any more, or was refused in a wrong way."""
+
+
+def refused(read: Read, path: Path, sound: bytes = b"") -> bool:
+    """Read a file; whether it was refused with a message. Anything else that is raised is a fault.
+
+    A file that is accepted has a meaning, where an independent reader can tell.
+    """
+    content = path.read_bytes() if sound else b""
     try:
-        read(path)
+        found = read(path)
     except DiscreetError as error:
-        if not str(error).strip():
-            raise ValueError("a refusal without a message") from error
+        if wrong := wrong_ending(2, str(error), ["read"], read_secret("secret", {}).hex()):
+            raise Senseless(f"{wrong}: {read.__name__} of {path}") from error
         return True
+    if sound and read not in FREE and (wrong := meaningless(str(path), content, sound, found)):
+        raise Senseless(f"accepted: {wrong}")
     return False
+
+
+FREE = (_forged, _look)  # what is changed with its checksums, or described as it is
 
 
 def chosen(dice: random.Random, sound: dict[str, bytes]) -> tuple[str, bytes, Read]:

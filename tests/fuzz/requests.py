@@ -148,12 +148,14 @@ def server(source: Path, store: Path) -> Iterator[Client]:
     with asyncio.Runner() as runner:
         living = app.router.lifespan_context(app)
         runner.run(living.__aenter__())
-        yield Client(runner, AsyncClient(transport=ASGITransport(app), base_url="http://builder"))
-        runner.run(living.__aexit__(None, None, None))
+        try:
+            yield Client(runner, AsyncClient(transport=ASGITransport(app), base_url="http://builder"))
+        finally:
+            runner.run(living.__aexit__(None, None, None))
 
 
-def request(released: Client, records: Client, dice: random.Random) -> tuple[str, int]:
-    """Send a damaged request; its text and the status of the answer."""
+def request(released: Client, records: Client, dice: random.Random) -> tuple[str, int, str]:
+    """Send a damaged request; its text, and the status and the content of the answer."""
     headers = {}
     if dice.random() < 0.2:
         name = dice.choice(list(HEADERS))
@@ -179,10 +181,11 @@ def request(released: Client, records: Client, dice: random.Random) -> tuple[str
 
 def _sent(
     client: Client, method: str, address: str, headers: dict[str, str], content: bytes
-) -> tuple[str, int]:
+) -> tuple[str, int, str]:
     text = f"{method} {address[:500]} {headers} {content[:500]!r}"
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     try:
-        return text, client.send(method, address, content=content, headers=raw).status_code
+        answer = client.send(method, address, content=content, headers=raw)
     except InvalidURL:
-        return text, 0
+        return text, 0, ""
+    return text, answer.status_code, answer.content.decode("latin-1")

@@ -29,17 +29,27 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from tests.fuzz.commands import READ, hostile
-from tests.fuzz.damage import spoiled
+from tests.fuzz.counted import recounted
 from tests.fuzz.inputs import made, prepare
 from tests.fuzz.judgement import change, judged
-from tests.fuzz.readers import chosen, refused, reseal
+from tests.fuzz.oracle import meaningless, shown, wrong_ending
+from tests.fuzz.readers import Senseless, chosen, refused, reseal
 from tests.fuzz.requests import request, server
+from tests.fuzz.tables import spoiled
 
 HANGS = 60  # seconds of the processor that no input needs
 STANDS = 600  # seconds in which something happens, on any machine
 MEMORY = 6 * 2**30  # bytes that no input needs
-SHARES = {"reader": 63, "request": 18, "option": 10, "file": 6, "judgement": 3}  # of 100 inputs
+SHARES = {"reader": 61, "request": 18, "option": 10, "file": 6, "judgement": 3, "count": 2}  # of 100 inputs
 ROOT = Path(__file__).parents[2]
+JUDGING = {  # damaged file -> the commands that accept it only if it has a meaning
+    "persons.csv": ("check programme.toml", "protect programme.toml"),
+    "persons.csv.gz": ("check packed.toml",),
+    "ready.csv": ("check ready.toml", "protect ready.toml"),
+    "ledger.sqlite": ("ledger verify", "protect private.toml"),
+    "release/manifest.json": ("verify release",),
+    "release/parquet/1.parquet": ("verify release",),
+}
 
 
 @dataclass
@@ -79,6 +89,7 @@ class Fuzzer:
             self.stack.enter_context(server(pristine / source, Path(f"store{number}.sqlite").resolve()))
             for number, source in enumerate(("release", "town/programme.toml"))
         )
+        self.secret = self.sound["secret"].decode().strip()
         self.written: set[str] = set()  # by this input
         self.here = set(Path().rglob("*"))
         self.times = {name: _time(Path(name)) for name in self.sound}
@@ -100,10 +111,9 @@ class Fuzzer:
                 fault = f"exit code {code!r} of {' '.join(text[1:])[:60]}"
             if self.ignored:
                 fault = f"printed: {self.ignored.pop()[:100]}"
-        except Exception as error:
+        except (Exception, Stands) as error:
             fault = _where(error)
         finally:
-            signal.alarm(0)
             self.restore()
         spent = time.process_time() - began
         return {"kind": kind, "code": code, "fault": fault, "text": " ".join(text)[:3000], "spent": spent}
@@ -112,12 +122,14 @@ class Fuzzer:
         name, content, read = chosen(dice, self.sound)
         text += [name, read.__name__, repr(content[:1500])]
         self._write(name, content)
-        return 2 if refused(read, Path(name)) else 0
+        return 2 if refused(read, Path(name), self.sound[name]) else 0
 
     def _request(self, dice: random.Random, text: list[str]) -> int:
-        said, status = request(self.released, self.records, dice)
+        said, status, answer = request(self.released, self.records, dice)
         text.append(said)
         assert status < 500, f"status {status}"
+        if wrong := shown(answer, self.secret):
+            raise Senseless(f"{wrong} by the server")
         return status // 100 * 100
 
     def _option(self, dice: random.Random, text: list[str]) -> object:
@@ -127,21 +139,48 @@ class Fuzzer:
         name = dice.choice(list(READ))
         content = spoiled(name, self.sound[name], dice)
         self._write(name, content)
-        if (folder := Path(Path(name).parts[0])).is_dir() and dice.random() < 0.5:
+        sealed = (folder := Path(Path(name).parts[0])).is_dir() and dice.random() < 0.5
+        if sealed:
             reseal(folder)
+            self.written |= {f"{folder}/manifest.json", f"{folder}/manifest.sig"}
         text += [name, repr(content[:1500])]
-        return self._command(dice.choice(READ[name]).split(), text)
+        words = dice.choice(READ[name]).split()
+        code = self._command(words, text)
+        command = " ".join(words[:2])
+        judging = command in JUDGING.get(name, ()) and (not sealed or "--public-key" in words)
+        if code == 0 and judging and (wrong := meaningless(name, content, self.sound[name], None)):
+            raise Senseless(f"accepted by {command}: {wrong}")
+        return code
 
     def _judgement(self, dice: random.Random, text: list[str]) -> object:
         change(dice, text, self._write)
         return judged()
 
+    def _count(self, dice: random.Random, text: list[str]) -> int:
+        if wrong := recounted(Path("counted"), dice, text):
+            raise Senseless(wrong)
+        return 0
+
     def _command(self, words: list[str], text: list[str]) -> object:
         text += words
         code, said = made(words)
-        if code == 2 and not said.strip():
-            return "2 without a message"
+        if wrong := wrong_ending(code, said, words, self.secret):
+            raise Senseless(f"{wrong}: {' '.join(words)[:60]} {said[:300]!r}")
+        if code == 2 and (written := self._written()):
+            raise Senseless(f"exit code 2 of {' '.join(words[:2])}, and {written[0]} was written")
         return code
+
+    def _written(self) -> list[str]:
+        """What a command created or changed."""
+        new = [
+            str(path)
+            for path in set(Path().rglob("*")) - self.here
+            if not str(path).endswith(("-wal", "-shm"))  # of a database that is read
+        ]
+        changed = [
+            name for name in self.sound if name not in self.written and _time(Path(name)) != self.times[name]
+        ]
+        return [*new, *changed]
 
     def _write(self, name: str, content: bytes) -> None:
         Path(name).write_bytes(content)
@@ -168,7 +207,7 @@ def _time(path: Path) -> int:
     return path.stat().st_mtime_ns if path.is_file() else 0
 
 
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     frames = [one for one in traceback.extract_tb(error.__traceback__) if "/src/discreet/" in one.filename]
     place = f" in {Path(frames[-1].filename).name}:{frames[-1].name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{place}: {str(error)[:100]}"
@@ -190,19 +229,37 @@ def fuzzer(seed: int, folder: Path) -> Iterator[Fuzzer]:
             yield found
 
 
-def short(number: int, seed: int, folder: Path, only: str = "") -> Found:
+def short(number: int, seed: int, folder: Path) -> Found:
     """Some inputs in this process; one that stands is a fault."""
     found = Found()
-    signal.signal(signal.SIGALRM, _stands)
     with fuzzer(seed, folder) as one:
         for count in range(number):
-            signal.alarm(STANDS)
-            found.add(one.run(count))
+            with limited():
+                found.add(one.run(count))
     return found
 
 
-def _stands(_signal: int, _frame: FrameType | None) -> None:
-    raise TimeoutError
+class Stands(BaseException):
+    """An input takes too long; no part of the program catches it."""
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """Raise Stands in what takes too long, by the processor or by the clock."""
+
+    def stands(_signal: int, _frame: FrameType | None) -> None:
+        raise Stands
+
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, HANGS), signal.SIGALRM: (signal.ITIMER_REAL, STANDS)}
+    before = {number: signal.signal(number, stands) for number in timers}
+    for timer, seconds in timers.values():
+        signal.setitimer(timer, seconds)
+    try:
+        yield
+    finally:
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 def watched(number: int, seed: int, folder: Path, told: Callable[[str], None] = lambda _: None) -> Found:

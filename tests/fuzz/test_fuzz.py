@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,15 +17,18 @@ from discreet.errors import DiscreetError, Mistakes
 from discreet.io.ptable_files import read_ptable
 from discreet.maths.exact_numbers import fraction
 from discreet.maths.privacy.accounting import read_loss
+from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.release.reader import read_codes
 from discreet.serve.http.geometry import read_geometry
+from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 from tests.cli import town
 from tests.fuzz.commands import READ, SOUND, commands
+from tests.fuzz.counted import recounted
 from tests.fuzz.inputs import made
 from tests.fuzz.judgement import judged
 from tests.fuzz.readers import READERS, refused
 from tests.fuzz.requests import ADDRESSES, BODIES, RECORDS
-from tests.fuzz.running import SHARES, fuzzer, short, watched
+from tests.fuzz.running import SHARES, fuzzer, limited, short, watched
 
 MANY = int(
     os.environ.get("DISCREET_FUZZ", "20000")
@@ -56,18 +61,64 @@ def test_many_damaged_inputs_end_with_a_message(tmp_path: Path) -> None:
     assert found.codes["reader 2"] > found.inputs["reader"] / 4
 
 
-def test_a_fault_is_found_where_there_is_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fuzzer itself: an error of another kind than those of a user is a fault, with the input that led to it."""
+def _raises(*_: object, **__: object) -> Iterator[object]:
+    raise TypeError("of the program")
 
-    def broken(*_: object) -> None:
-        raise KeyError("of the program")
 
-    monkeypatch.setattr("tests.fuzz.running.refused", broken)
+def _never_ends(*_: object, **__: object) -> Iterator[object]:
+    while True:
+        pass
+
+
+def _shows_the_secret(error: Exception) -> str:
+    return f"{error} {Path('secret').read_text(encoding='utf-8')}"
+
+
+def _shows_an_id(error: Exception) -> str:
+    return f"{error} (person {town.persons()['pid'][5]})"
+
+
+@pytest.mark.parametrize(
+    ("place", "planted", "found"),
+    [
+        ("discreet.programme.codelist._shape_problems", _raises, "TypeError in codelist.py"),
+        ("discreet.programme.codelist._shape_problems", _never_ends, "Stands in"),
+        ("discreet.cli.app._explained", _shows_the_secret, "a secret is shown"),
+        ("discreet.cli.app._explained", _shows_an_id, "an id of a record is shown"),
+        ("discreet.cli.app._explained", lambda _: "", "2 without a message"),
+    ],
+)
+def test_a_planted_fault_is_found(
+    place: str, planted: object, found: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fuzzer itself: what is wrong in the program is reported, with the input that led to it."""
+    faults = set()
     with fuzzer(1, folder) as one:
-        numbers = [one.run(number) for number in range(12)]
-    wrong = [found for found in numbers if found["kind"] == "reader"]
-    assert wrong
-    assert all("KeyError" in str(found["fault"]) for found in wrong)
+        monkeypatch.setattr(place, planted)
+        monkeypatch.setattr("tests.fuzz.running.HANGS", 1)
+        for number in range(200):
+            with limited():
+                faults.add(str(one.run(number)["fault"]))
+            if any(found in fault for fault in faults):
+                return
+    raise AssertionError(faults)
+
+
+def test_a_wrong_count_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_more(mechanism: CellKeyMechanism, table: ConfidentialTable) -> ProtectedTable:
+        right = publish(mechanism, table)
+        last = right.cells == right.cells[-1]
+        weighted = None if right.weighted is None else right.weighted + last
+        return replace(right, values=right.values + last, weighted=weighted)
+
+    publish = CellKeyMechanism.perturb
+    dice = random.Random(3)
+    with fuzzer(1, folder) as one:
+        assert recounted(Path("counted"), dice, []) == ""
+        one.restore()
+        monkeypatch.setattr(CellKeyMechanism, "perturb", one_more)
+        assert "should be" in recounted(Path("counted"), dice, [])
+        one.restore()
 
 
 def test_every_command_is_tried_and_its_call_is_sound(folder: Path) -> None:

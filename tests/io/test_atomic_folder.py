@@ -1,6 +1,7 @@
 """A folder that appears whole or not at all; that of a release is tested in tests/release/test_folder.py."""
 
 import ctypes
+import errno
 import os
 import stat
 import sys
@@ -257,3 +258,20 @@ def test_a_run_with_an_id_removes_what_one_without_left(tmp_path: Path) -> None:
 def test_modes_are_named() -> None:
     with pytest.raises(TypeError):
         atomic_folder.Permissions(0o600, 0o700)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "x"), OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] ..")],
+)
+def test_a_full_disk_is_a_mistake_that_names_the_folder(error: OSError, tmp_path: Path) -> None:
+    """Whoever notices it: Python, or Arrow with a sentence of its own."""
+    place = tmp_path / "o"
+    with (
+        pytest.raises(Mistakes) as told,
+        AtomicFolder(place, "--out") as folder,
+        folder.draft("a.csv"),
+    ):
+        raise error
+    assert str(told.value) == f"{place}: --out: cannot be written: No space left on device; make room"
+    assert not list(tmp_path.iterdir())

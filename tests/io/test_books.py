@@ -91,6 +91,15 @@ def test_a_book_of_a_newer_version_is_refused_and_left_alone(where: str) -> None
     lay_out(opened(where), Book("another", MetaData()))
 
 
+@pytest.mark.parametrize("change", ["SET version = 0", "SET version = -1", "SET book = 'x'"])
+def test_a_book_without_a_version_is_refused(change: str, where: str) -> None:
+    lay_out(opened(where), BOOK)
+    with opened(where).writing() as connection:
+        connection.execute(text(f"UPDATE discreet_books {change}"))
+    with pytest.raises(Mistakes, match="is damaged: no version of its diary; restore it from a backup"):
+        open_book(opened(where), BOOK)
+
+
 def test_a_database_without_the_book_is_refused_where_a_new_one_would_be_wrong(where: str) -> None:
     lay_out(opened(where), Book("another", MetaData()))
     with pytest.raises(Mistakes, match="contains no diary; correct the address, or create a diary there"):

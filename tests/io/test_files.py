@@ -2,10 +2,12 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from discreet.errors import Mistakes
 from discreet.io import files
@@ -243,3 +245,54 @@ def test_an_id_of_another_type_in_one_file_is_refused_where_it_is_read(tmp_path:
         Mistakes, match=r"b\.parquet: persons: column 'pid' has the type number, and text in the first"
     ):
         list(opened.batches(["pid"], ["sex"]))
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_texts_stored_as_differences_are_read(tmp_path: Path, encoding: str) -> None:
+    """As Spark writes them with the second version of the format; Arrow makes no dictionaries of them."""
+    pq.write_table(
+        PEOPLE,
+        tmp_path / "people.parquet",
+        use_dictionary=False,
+        data_page_version="2.0",
+        column_encoding={"sex": encoding, "age": encoding},
+        row_group_size=2,
+    )
+    found = rows(tmp_path, "people.parquet", ["pid"], ["sex", "age"])
+    assert [row["sex"] for row in found] == ["1", "2", "1"]
+    assert [row["age"] for row in found] == ["a", "b", None]
+
+
+def test_views_of_texts_are_texts(tmp_path: Path) -> None:
+    views = PEOPLE.set_column(1, "sex", PEOPLE["sex"].cast(pa.string_view()))
+    pq.write_table(views, tmp_path / "people.parquet")
+    source = file_source("people.parquet", tmp_path, "p.toml", "population.persons")
+    records = open_source(source, "population.persons")
+    (batch,) = records.batches(["pid", "sex"], [])
+    assert records.schema.field("sex").type == batch.schema.field("sex").type == pa.string()
+    assert batch["sex"].to_pylist() == ["1", "2", "1"]
+
+
+@pytest.mark.parametrize(("name", "read"), [("people.parquet", pq.ParquetFile), ("people.csv", csv)])
+def test_too_little_memory_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, read: Any
+) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    (tmp_path / "people.csv").write_text(CSV)
+
+    def short(*_: object, **__: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    monkeypatch.setattr(read, "iter_batches" if read is pq.ParquetFile else "open_csv", short)
+    assert "needs more memory than there is, or is damaged; give Discreet more memory" in refusal(
+        tmp_path, name
+    )
+
+
+def test_a_file_with_very_many_columns_is_opened(tmp_path: Path) -> None:
+    """Looking for each name among all would take minutes."""
+    names = [f"c{k}" for k in range(20_000)]
+    (tmp_path / "wide.csv").write_text(",".join(names) + "\n" + ",".join(names) + "\n")
+    assert rows(tmp_path, "wide.csv", ["c7"], ["c8"]) == [{"c8": "c8", "c7": "c7"}]
+    (tmp_path / "wide.csv").write_text(",".join([*names, "c7"]) + "\n")
+    assert "duplicate column 'c7'" in refusal(tmp_path, "wide.csv")

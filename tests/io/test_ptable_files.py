@@ -1,3 +1,4 @@
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -246,3 +247,33 @@ def test_a_law_cut_into_few_keys_stays_unbiased_and_near(D: int, V: float, modul
         assert sum(v * n for v, n in law.items()) == 0
         for v, p in zip(table.changes(row).tolist(), table.probabilities[row], strict=True):
             assert abs(law.get(v, 0) / modulus - p) < 3 / modulus
+
+
+@pytest.mark.parametrize("lower", ["NaN", "0x10", "x", "inf", "0.3"])
+def test_the_lower_bound_of_an_interval_is_checked_where_it_is_given(tmp_path: Path, lower: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(f"{R_HEADER}{R_ZERO}1,0,0.5,-1,{lower},0.5,all\n1,2,0.5,1,0.5,1,all\n")
+    with pytest.raises(Mistakes, match=r"line 3: p is not p_int_ub - p_int_lb"):
+        read_ptable(path)
+
+
+def test_only_a_p_table_is_replaced_and_only_by_a_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "census.toml").write_text("[population]\n")
+    with pytest.raises(Mistakes, match="exists and is not a p-table; give another path"):
+        write_ptable(tmp_path / "census.toml", PTableFormat.R, build(TABLE, Order.PLAIN))
+    assert (tmp_path / "census.toml").read_text() == "[population]\n"
+    write_ptable(tmp_path / "t.csv", PTableFormat.ONS, build(TABLE, Order.PLAIN, modulus=256))
+    write_ptable(tmp_path / "t.csv", PTableFormat.R, build(TABLE, Order.PLAIN))
+    sound = (tmp_path / "t.csv").read_bytes()
+
+    def full(path: Path, _: object) -> None:
+        path.write_bytes(sound[:100])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("discreet.io.ptable_files.write_r", full)
+    with pytest.raises(Mistakes, match="No space left on device"):
+        write_ptable(tmp_path / "t.csv", PTableFormat.R, build(TABLE, Order.PLAIN))
+    assert (tmp_path / "t.csv").read_bytes() == sound
+    assert sorted(place.name for place in tmp_path.iterdir()) == ["census.toml", "t.csv"]

@@ -26,7 +26,7 @@ from discreet.audit.attack import ATTACKS
 from discreet.audit.bayes_measurements import smallest_areas
 from discreet.audit.case import Case, make_case, recognise
 from discreet.audit.estimates import EstimateFindings
-from discreet.errors import GateBroken, Mistakes
+from discreet.errors import BrokenRelease, GateBroken, Mistakes
 from discreet.hierarchy.cubes import (
     CubeEstimates,
     count_table,
@@ -273,6 +273,23 @@ def test_changed_files_are_found(
     assert verify(tmp_path / "release").passed
     _rewritten(tmp_path / "release", place, column, value)
     assert any(problem in one for one in verify(tmp_path / "release").problems)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 10])
+def test_files_with_other_columns_or_rows_are_refused(country: Path, tmp_path: Path, rows: int) -> None:
+    """By everyone who reads them, also without verifying the release first."""
+    shutil.copytree(country / "release", tmp_path / "release")
+    opened = open_release(tmp_path / "release")
+    for place in ("estimates/tracts.parquet", "measurements/TRACT/total.parquet"):
+        path = tmp_path / "release" / place
+        table = pq.read_table(path)
+        pq.write_table(table.slice(0, rows) if rows < 10 else table.remove_column(0), path)
+    found = published_hierarchy(opened)
+    assert found is not None
+    with pytest.raises(BrokenRelease, match="not the columns and cells of cube tracts"):
+        found.estimates("tracts")
+    with pytest.raises(BrokenRelease, match=r"TRACT/total\.parquet: not the cells of its query"):
+        _ = found.stored
 
 
 def test_estimates_that_no_measurements_lead_to_are_found(country: Path, tmp_path: Path) -> None:

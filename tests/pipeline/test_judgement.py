@@ -73,6 +73,7 @@ WRONG: dict[str, tuple[Change, str]] = {
         private(("epsilon = 4", f"epsilon = 4\npublic_totals = {{ persons = {2**63} }}")),
         "noise.public_totals.persons",
     ),
+    "a place that no variable is": (added('[serve]\nplace = "NONE"\n'), "serve.place: unknown name 'NONE'"),
     "a column of places twice": (
         changed(('["region", "town"]', '["town", "town"]')),
         "population.geography: column 'town' occurs 2 times",
@@ -144,6 +145,11 @@ WRONG: dict[str, tuple[Change, str]] = {
         people("region", lambda column: [None, *column[1:]]),
         "some records have no place",
     ),
+    "places that are nested values": (
+        people("town", lambda column: [[code] for code in column]),
+        "column town: values of type list<element: string>; give codes as text or numbers",
+    ),
+    "a code of a million characters": (people("sex", lambda column: ["x" * 10**6, *column[1:]]), "xxx'; add them"),
     "a code that no codelist has": (people("sex", lambda column: ["x", *column[1:]]), "'x'"),
     "a column of labels that is a variable": (
         changed(("[variables.SEX]\n", '[variables.AGE_label]\ncolumn = "sex"\ncodelist = "sex.csv"\n[variables.SEX]\n'),

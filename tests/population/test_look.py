@@ -190,3 +190,18 @@ def test_nesting_is_what_the_distinct_pairs_say(
         assert found.within["region", "town"] == {str(b): str(a) for a, b in pairs}
     else:
         assert ("region", "town") not in found.within
+
+
+def test_nested_values_and_views_of_texts(tmp_path: Path) -> None:
+    nested = pa.array([{"a": [1]}] * len(TABLE))
+    views = pa.array(["x", "y"] * (len(TABLE) // 2) + ["x"] * (len(TABLE) % 2), pa.string_view())
+    pq.write_table(TABLE.append_column("deep", nested).append_column("view", views), tmp_path / "p.parquet")
+    found = {column.name: column for column in facts(tmp_path / "p.parquet").columns}
+    assert (found["deep"].kind, found["deep"].distinct) == (Kind.OTHER, 0)
+    assert set(found["view"].values or ()) == {"x", "y"}
+
+
+def test_more_columns_than_can_be_compared_are_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({f"c{k}": [1] for k in range(1_001)}), tmp_path / "p.parquet")
+    with pytest.raises(Mistakes, match="1,001 columns; give at most 1,000"):
+        facts(tmp_path / "p.parquet")

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import BrokenRelease, Mistakes
@@ -29,3 +31,22 @@ def test_unknown_names_are_answered_with_the_known_ones(tmp_path: Path) -> None:
 def test_a_folder_without_manifest_is_no_release(tmp_path: Path) -> None:
     with pytest.raises(BrokenRelease, match="give the folder of a release"):
         open_release(tmp_path)
+
+
+@pytest.mark.parametrize("change", ["missing", "numbers", "gaps"])
+def test_a_file_without_the_columns_of_its_axes_is_refused(tmp_path: Path, change: str) -> None:
+    """Readers of single cubes see it too, not only those of the whole release."""
+    publish(tmp_path / "r")
+    path = next((tmp_path / "r/parquet").glob("1.1*"))
+    found = pq.read_table(path)
+    at = found.column_names.index("AGE")
+    if change == "missing":
+        found = found.remove_column(at)
+    elif change == "numbers":
+        found = found.set_column(at, "AGE", pa.array(range(len(found))))
+    else:
+        values = [None, *found["value"].to_pylist()[1:]]
+        found = found.set_column(found.column_names.index("value"), "value", pa.array(values, pa.int64()))
+    pq.write_table(found, path)
+    with pytest.raises(BrokenRelease, match=r"cube 1\.1: its file does not have the columns of its axes"):
+        open_release(tmp_path / "r").read_cube("1.1")

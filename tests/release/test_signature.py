@@ -71,6 +71,13 @@ def test_a_signature_of_another_release_does_not_fit(signed: Path, tmp_path: Pat
     assert sign_release(signed / "r", read_private_key(signed / "k")).passed  # replaces it
 
 
+@pytest.mark.parametrize("change", [{"kind": "x"}, {"algorithm": "Ed448"}, {"kind": None}, {"signature": 1}])
+def test_a_signature_of_another_kind_is_none(signed: Path, change: dict[str, object]) -> None:
+    place = signed / "r/manifest.sig"
+    place.write_text(json.dumps(json.loads(place.read_text()) | change))
+    assert verify(signed / "r", read_public_key(signed / "k.pub")).signature.state is Signed.WRONG
+
+
 def test_only_a_release_that_passes_is_signed(signed: Path) -> None:
     (signed / "r" / "manifest.sig").unlink()
     (signed / "r" / "README.md").write_text("changed")

@@ -385,6 +385,47 @@ def test_a_value_that_one_format_has_and_parquet_has_not_is_found(place: str, tm
     assert verify(tmp_path / "r").passed
 
 
+def labels_changed(column: pa.ChunkedArray, change: Callable[[list[str]], list[str]]) -> pa.Array:
+    whole = column.combine_chunks()
+    texts = pa.array(change(whole.dictionary.to_pylist()))
+    return pa.DictionaryArray.from_arrays(whole.indices, texts)
+
+
+@pytest.mark.parametrize("change", [lambda labels: [*labels[:-1], "other"], lambda labels: labels[::-1]])
+def test_labels_of_parquet_that_the_codelist_does_not_have_are_found(
+    change: Callable[[list[str]], list[str]], tmp_path: Path
+) -> None:
+    """A label of its own, or labels that are exchanged."""
+    publish(tmp_path / "r")
+    place = "parquet/1.1.parquet"
+    rows = rows_of(tmp_path / "r" / place)
+    at = rows.column_names.index("SEX_label")
+    changed = rows.set_column(at, rows.schema.field(at), labels_changed(rows["SEX_label"], change))
+    forge(tmp_path / "r", place, as_parquet(changed))
+    assert verify(tmp_path / "r").problems == (
+        "cube 1.1: the column SEX_label does not have the labels of the codelist",
+    )
+
+
+def test_missing_labels_are_found(tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    place = "parquet/1.1.parquet"
+    forge(tmp_path / "r", place, as_parquet(rows_of(tmp_path / "r" / place).drop_columns(["SEX_label"])))
+    assert verify(tmp_path / "r").problems == ("cube 1.1: its file does not have the columns of its axes",)
+
+
+@pytest.mark.parametrize("place", ["csv/1.1.csv", "json-stat/1.1.json"])
+def test_labels_of_other_formats_that_the_codelist_does_not_have_are_found(
+    place: str, tmp_path: Path
+) -> None:
+    publish(tmp_path / "r", formats=ALL)
+    text = (tmp_path / "r" / place).read_text()
+    for changed in (text.replace("female", "femele", 1), text.replace("female", "=male")):
+        forge(tmp_path / "r", place, changed.encode())
+        (problem,) = verify(tmp_path / "r").problems
+        assert problem == f"{place}: its cells, or their labels, are not those of parquet/1.1.parquet"
+
+
 def test_a_column_that_no_cube_has_is_found(tmp_path: Path) -> None:
     publish(tmp_path / "r")
     place = "parquet/1.1.parquet"

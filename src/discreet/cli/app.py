@@ -1,14 +1,17 @@
 """The ``discreet`` command: imports a subcommand's module on demand and prints every failure.
 
-Exit codes: 0 done; 1 the release fails a check; 2 wrong input, nothing written; 130 interrupted.
+Exit codes: 0 done; 1 the release fails a check; 2 wrong input, nothing written; 130 interrupted. A signal that asks the
+program to end (SIGTERM, SIGHUP) is an interruption too: work folders are removed, then the signal ends it.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import signal
+import stat
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,7 +22,9 @@ from discreet.errors import DiscreetError, GateBroken, mistake
 from discreet.lazy import lazily
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from importlib import metadata
+    from types import FrameType
 
     from discreet.cli import output
 else:
@@ -66,6 +71,8 @@ EXTRAS = {  # package that is not installed by default -> extra of the distribut
 FAILED = 1  # as in output, which would import too much here
 WRONG_INPUT = 2
 INTERRUPTED = 130
+MEMORY_DEVICES = 1  # major number of /dev/zero, /dev/random and their like
+NULL_DEVICE = 3  # minor number of /dev/null
 HUGE = re.compile(r"(?<![\w.])\d{100,}(?![\w.])")
 
 
@@ -111,8 +118,36 @@ def discreet(
     """Protected frequency tables from census microdata."""
 
 
+class _Ended(BaseException):
+    """A signal asks the program to end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@contextmanager
+def _clearing_up() -> Iterator[None]:
+    """Turn signals that ask the program to end into an exception, so that it removes its work folders first."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise _Ended(number)
+
+    changed = [  # nohup ignores one of them, and another program may have its own way
+        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL
+    ]
+    for number in changed:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def _require_readable(words: list[str]) -> None:
-    """Refuse paths that are not text in UTF-8, and whole numbers that no float can represent: libraries would fail."""
+    """Refuse what libraries would fail on: paths that are not text in UTF-8, whole numbers that no float can represent,
+    and devices that never end.
+    """
     with suppress(FileNotFoundError):  # a working folder that was deleted
         words = [*words, str(Path.cwd())]
     for word in words:
@@ -122,27 +157,50 @@ def _require_readable(words: list[str]) -> None:
             raise mistake(shown[:200], "", "not text in UTF-8", remedy)
         if HUGE.search(word):
             raise mistake("", "", f"{word[:40]}..", "give numbers of fewer than 100 digits")
+        if word.rpartition("=")[2].startswith("/dev/") and _is_endless(Path(word.rpartition("=")[2])):
+            raise mistake(word, "", "is a device", "give a file")
+
+
+def _is_endless(path: Path) -> bool:
+    """Whether it is a device that gives bytes without an end, such as /dev/zero, or a disk."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return False
+    memory = stat.S_ISCHR(found.st_mode) and os.major(found.st_rdev) == MEMORY_DEVICES
+    return stat.S_ISBLK(found.st_mode) or (memory and os.minor(found.st_rdev) != NULL_DEVICE)
 
 
 def main() -> None:
     """Run the command line; a user's mistake is printed in one or two lines, with exit code 2."""
     try:
-        _require_readable(sys.argv[1:])
-        app()
-    except DiscreetError as error:
-        output.say_note(str(error), "red")
-        sys.exit(FAILED if isinstance(error, GateBroken) else WRONG_INPUT)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in EXTRAS:
-            raise
-        text = f"{package}: not installed; run: pip install 'discreet[{EXTRAS[package]}]'"
-        output.say_note(text, "red")
-        sys.exit(WRONG_INPUT)
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        output.say_note(f"{place}{error.strerror or 'input or output failed'}", "red")
-        sys.exit(WRONG_INPUT)
+        with _clearing_up():
+            _require_readable(sys.argv[1:])
+            app()
+    except _Ended as ended:
+        output.say_note("Ended; existing files are unchanged.", "red")
+        signal.raise_signal(ended.number)
     except KeyboardInterrupt:
         output.say_note("Interrupted; existing files are unchanged.", "red")
         sys.exit(INTERRUPTED)
+    except (DiscreetError, ImportError, OSError) as error:
+        output.say_note(_explained(error), "red")
+        sys.exit(FAILED if isinstance(error, GateBroken) else WRONG_INPUT)
+    except MemoryError:  # too little for the library that prints in colours
+        typer.echo("Not enough memory; give Discreet more of it, or use fewer --threads.", err=True)
+        sys.exit(WRONG_INPUT)
+
+
+def _explained(error: DiscreetError | ImportError | OSError) -> str:
+    """What went wrong, in a line."""
+    if isinstance(error, DiscreetError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise error
+        return f"{package}: not installed; run: pip install 'discreet[{EXTRAS[package]}]'"
+    if isinstance(error, ImportError):
+        return f"A library cannot be loaded: {error}; give Discreet more memory, or install it again."
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{os.strerror(error.errno) if error.errno else str(error) or 'input or output failed'}"

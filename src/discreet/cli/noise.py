@@ -20,6 +20,7 @@ from rich.table import Table
 from discreet.cli.noise_options import AnyLaw, NoiseOptions, expanded
 from discreet.cli.output import JSON, QUIET, console, emit_json, say
 from discreet.errors import mistake
+from discreet.io.files import UNREADABLE
 from discreet.maths.cells.lookup import Order, build, change
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity, exact
 from discreet.maths.noise.certificates import GAUSSIAN_DELTA, Certificate, certificate
@@ -33,6 +34,7 @@ from discreet.maths.noise.thresholds import row_table, threshold_table
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 Changes = NDArray[np.int64]
+CHANGE = "change"  # the column of samples
 LEAST_SHOWN = 1e-12  # probabilities below this are left out of what is shown
 QUANTILES = (0.005, 0.025, 0.25, 0.5, 0.75, 0.975, 0.995)
 COUNTS = "0,1,2,3,4,5,10,100"
@@ -92,6 +94,7 @@ def sample(
         raise mistake("", "--out", str(out), "give a file name that ends with .parquet")
     if not out.parent.is_dir():
         raise mistake("", "--out", str(out), "give a folder that exists")
+    _require_replaceable(out)
     drawer, certified = _drawer(law, count), _certified(law, None)
     total, squares = _write(out, (drawer(min(PART, n - start)) for start in range(0, n, PART)))
     mean = total / n
@@ -108,6 +111,19 @@ def sample(
     elif not quiet:
         say(f"{out}: {n} changes, mean {mean:.4g}, variance {report['variance']:.6g}")
         say(_guarantee(report["certified"]))
+
+
+def _require_replaceable(out: Path) -> None:
+    """Refuse a file that has no samples: it may have the records."""
+    if not out.exists():
+        return
+    try:
+        found = pq.read_schema(out.absolute()).names
+    except UNREADABLE:
+        found = []
+    if found != [CHANGE]:
+        value, remedy = "exists and has no samples", "give another path, or remove what is there"
+        raise mistake(out, "--out", value, remedy)
 
 
 def _drawer(law: AnyLaw, count: int | None) -> Callable[[int], Changes]:
@@ -127,12 +143,12 @@ def _drawer(law: AnyLaw, count: int | None) -> Callable[[int], Changes]:
 
 def _write(out: Path, parts: Iterable[Changes]) -> tuple[int, int]:
     """Write the file completely or not at all; return the sum and the sum of squares."""
-    schema, total, squares = pa.schema([("change", pa.int64())]), 0, 0
+    schema, total, squares = pa.schema([(CHANGE, pa.int64())]), 0, 0
     hidden = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         with pq.ParquetWriter(hidden.absolute(), schema, compression="zstd") as writer:
             for part in parts:
-                writer.write_table(pa.table({"change": part}, schema=schema))
+                writer.write_table(pa.table({CHANGE: part}, schema=schema))
                 total, squares = total + int(part.sum()), squares + int((part * part).sum())
         hidden.replace(out)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -86,13 +87,23 @@ __all__ = [
 ]
 
 WIDTH = 80  # columns of a terminal
+
+
+def terminal(*, stderr: bool = False) -> consoles.Console:
+    """Standard output or standard error; one that claims to have no columns has the usual number."""
+    found = consoles.Console(stderr=stderr, emoji=False)
+    if found.width < 1:
+        found.width = WIDTH
+    return found
+
+
 VERDICTS = {"Passed": "bold green", "Broken": "bold red", "BROKEN": "bold red"}
 
 
 @cache
 def console() -> consoles.Console:
     """Where results are printed; made when the first one is."""
-    return consoles.Console(emoji=False)
+    return terminal()
 
 
 def say(text: str) -> None:
@@ -102,7 +113,8 @@ def say(text: str) -> None:
 
 def say_note(text: str, style: str | None = None) -> None:
     """The same on standard error, for what is no result."""
-    _say(text, consoles.Console(stderr=True, emoji=False), style)
+    with suppress(OSError):  # the exit code still says how it ended
+        _say(text, terminal(stderr=True), style)
 
 
 def _say(text: str, place: consoles.Console, style: str | None = None) -> None:

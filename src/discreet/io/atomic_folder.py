@@ -8,6 +8,7 @@ interrupted run, so that a run of the same id resumes it. Other leftovers of a k
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import secrets
@@ -124,27 +125,25 @@ class AtomicFolder:
         """A path to write one file to; when the block ends, the file is synced to disk and moved to ``name``."""
         # two attempts at one task of an engine may write the same file at once
         draft = self._drafts / f"{quote(name, safe='')}.{secrets.token_hex(8)}"
-        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._permissions.file))
-        yield draft
-        final = self.tree / name
-        final.parent.mkdir(mode=self._permissions.folder, parents=True, exist_ok=True)
-        _move(draft, final)
+        with _os_errors_as_mistakes(self.place, self._option):
+            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._permissions.file))
+            yield draft
+            final = self.tree / name
+            final.parent.mkdir(mode=self._permissions.folder, parents=True, exist_ok=True)
+            _move(draft, final)
 
     @contextmanager
     def file(self, name: str) -> Iterator[BinaryIO]:
         """Open one file of the folder for writing; ``name`` may include a subfolder."""
-        with (
-            _os_errors_as_mistakes(self.place, self._option),
-            self.draft(name) as draft,
-            draft.open("wb") as file,
-        ):
+        with self.draft(name) as draft, draft.open("wb") as file:
             yield file
 
     def record(self, name: str, content: bytes) -> None:
         """Store a record for a run that resumes this one."""
         draft = self._drafts / f"{quote(name, safe='')}.{secrets.token_hex(8)}"
-        draft.write_bytes(content)
-        _move(draft, self.records / name)
+        with _os_errors_as_mistakes(self.place, self._option):
+            draft.write_bytes(content)
+            _move(draft, self.records / name)
 
     def keep_only(self, names: set[str]) -> None:
         """Remove all other files, then empty folders."""
@@ -263,10 +262,13 @@ def _os_errors_as_mistakes(place: Path, option: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        refusal = f"cannot be written: {error.strerror or 'refused'}"
-        raise mistake(
-            place, option, refusal, "choose a folder that you can write to, on one file system"
-        ) from error
+        # Arrow's errors have a sentence around the reason
+        refusal = (
+            f"cannot be written: {os.strerror(error.errno) if error.errno else error.strerror or 'refused'}"
+        )
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        remedy = "make room" if full else "choose a folder that you can write to, on one file system"
+        raise mistake(place, option, refusal, remedy) from error
 
 
 def _is_filled(place: Path) -> bool:

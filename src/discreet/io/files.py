@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
@@ -184,10 +185,15 @@ def _parquet_schema(path: Path, root: Path | None, key: str) -> pa.Schema:
     _require_readable(path, key)
     try:
         schema = pq.read_schema(path.absolute())  # a relative one such as census:2021 is taken for an address
+    except MemoryError:
+        raise _too_large(path, key) from None
     except UNREADABLE:
         raise mistake(
             path, key, "not a Parquet file", "give a Parquet file, or a CSV file with the extension .csv"
         ) from None
+    for k, field in enumerate(schema):
+        if pa.types.is_string_view(field.type):
+            schema = schema.set(k, field.with_type(pa.string()))
     for name in _partition(path, root).keys() - set(schema.names):
         schema = schema.append(pa.field(name, pa.string()))
     return schema
@@ -248,13 +254,17 @@ def _require_readable(path: Path, key: str) -> None:
 def _require_one_form(paths: Sequence[Path], names: Sequence[list[str]], key: str) -> None:
     """Refuse files with different column names, and duplicate column names."""
     for path, columns in zip(paths, names, strict=True):
-        twice = next((name for name in columns if columns.count(name) > 1), None)
-        if twice is not None:
+        if (twice := repeated(columns)) is not None:
             raise mistake(path, key, f"duplicate column {twice!r}", "give each column a different name")
         if set(columns) != set(names[0]):
             odd = min(set(columns) ^ set(names[0]))
             value = f"its columns differ from those of {paths[0].name}, for example in {odd!r}"
             raise mistake(path, key, value, "give files with the same columns")
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """The first name that occurs twice; files may have thousands of columns."""
+    return next((name for name, times in Counter(names).items() if times > 1), None)
 
 
 def _read_parquet(
@@ -268,18 +278,46 @@ def _read_parquet(
     groups = None if row_groups is None else list(row_groups)
     folders = {name: value for name, value in _partition(path, root).items() if name in columns}
     try:
-        read_dictionary = [name for name in texts if name not in folders]
+        metadata = pq.read_metadata(path.absolute())
+        coded = _with_dictionaries(metadata, [name for name in texts if name not in folders], groups)
         with pq.ParquetFile(
-            path.absolute(), read_dictionary=read_dictionary, buffer_size=_BUFFER, pre_buffer=False
+            path.absolute(), metadata=metadata, read_dictionary=coded, buffer_size=_BUFFER, pre_buffer=False
         ) as file:
             own = set(file.schema_arrow.names)
             named = {name: value for name, value in folders.items() if name not in own}
             read = [name for name in columns if name not in named]
             for batch in file.iter_batches(batch_size=BATCH, columns=read, row_groups=groups):
+                batch = _with_plain_texts(batch)
                 require_sound(batch)
                 yield _with_columns(batch, named, texts) if named else batch
+    except MemoryError:
+        raise _too_large(path, key) from None
     except UNREADABLE:
         raise _damaged(path, key) from None
+
+
+def _with_plain_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Views of texts as texts: Arrow has few functions for views."""
+    for k, field in enumerate(batch.schema):
+        if pa.types.is_string_view(field.type):
+            batch = batch.set_column(k, field.name, batch.column(k).cast(pa.string()))
+    return batch
+
+
+def _with_dictionaries(
+    metadata: pq.FileMetaData, names: list[str], groups: Sequence[int] | None
+) -> list[str]:
+    """The columns that Arrow can read with dictionaries: it refuses to where texts are stored as differences."""
+    places = {metadata.schema.column(k).path: k for k in range(metadata.num_columns)} if names else {}
+    numbers = range(metadata.num_row_groups) if groups is None else groups
+    stored = [metadata.row_group(number) for number in numbers]
+    differences = {
+        name
+        for name in names
+        for group in stored
+        if name in places and any("DELTA" in one for one in group.column(places[name]).encodings)
+    }
+    return [name for name in names if name not in differences]
 
 
 def require_sound(batch: pa.RecordBatch) -> None:
@@ -312,6 +350,11 @@ def _with_columns(
     return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
+def _too_large(path: Path, key: str) -> Mistakes:
+    value = "needs more memory than there is, or is damaged"
+    return mistake(path, key, value, "give Discreet more memory, or write the file again")
+
+
 def _damaged(path: Path, key: str) -> Mistakes:
     return mistake(path, key, "a damaged Parquet file", "write the file again")
 
@@ -334,6 +377,8 @@ def _csv_form(path: Path, dialect: Dialect, key: str) -> CsvForm:
     _require_readable(path, key)
     try:
         return csv_form(path, dialect)
+    except MemoryError:
+        raise _too_large(path, key) from None
     except UNREADABLE:
         raise _not_csv(path, key) from None
 
@@ -346,6 +391,8 @@ def _csv_names(path: Path, form: CsvForm, key: str) -> list[str]:
     try:
         with pa_csv.open_csv(path, _transcoded(form, _CSV_HEAD), _parsed(form)) as reader:
             names: list[str] = reader.schema.names
+    except MemoryError:
+        raise _too_large(path, key) from None
     except UNREADABLE as error:
         raise _broken_csv(path, form, key, error) or _not_csv(path, key) from None
     return names
@@ -408,6 +455,8 @@ def _streamed_csv(
     try:
         with pa_csv.open_csv(source, options, _parsed(form), convert) as reader:
             yield from reader
+    except MemoryError:
+        raise _too_large(path, key) from None
     except UNREADABLE as error:
         if broken := _broken_csv(path, form, key, error):
             raise broken from None

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
-from discreet.io.files import BATCH, Records, require_sound
+from discreet.io.files import BATCH, Records, repeated, require_sound
 from discreet.maths.cells.first_seen import NONE, first_seen, first_seen_texts
 from discreet.programme.sources import MemorySource
 
@@ -35,8 +35,7 @@ def arrow_table(data: Any, name: str) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         value = "a column with values of several types, or of a type without an Arrow one"
         raise mistake(name, "", value, "give each column one type: text, numbers or dates") from None
-    twice = next((column for column in table.column_names if table.column_names.count(column) > 1), None)
-    if twice is not None:
+    if (twice := repeated(table.column_names)) is not None:
         raise mistake(name, "", f"duplicate column {twice!r}", "give each column a different name")
     return table
 

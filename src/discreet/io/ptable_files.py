@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -123,17 +125,15 @@ def _line_problems(path: Path, line: _Line, row: dict[str, str]) -> Iterator[Pro
         yield Problem(str(path), key, "i or j - i is too large", remedy)
     if not 0.0 <= line.p <= 1.0 or not 0.0 <= line.upper <= 1.0 + JOINED:
         yield Problem(str(path), key, "p or p_int_ub outside 0..1", "correct it")
-    lower = row.get("p_int_lb")
-    if lower and _is_number(lower) and abs(line.upper - float(lower) - line.p) > JOINED:
+    if (lower := row.get("p_int_lb")) and not abs(line.upper - _number(lower) - line.p) <= JOINED:
         yield Problem(str(path), key, "p is not p_int_ub - p_int_lb", "make the interval as long as p")
 
 
-def _is_number(text: str) -> bool:
+def _number(text: str) -> float:
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return math.nan
 
 
 def _row_problems(path: Path, rows: dict[int, list[_Line]]) -> Iterator[Problem]:
@@ -325,7 +325,22 @@ def write_ptable(path: Path, format: PTableFormat, lookup: Lookup) -> None:  # n
         PTableFormat.CANTABULAR: write_cantabular,
         PTableFormat.SUPERSTAR: write_superstar,
     }[format]
+    _require_replaceable(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write(path, lookup)
+        write(draft, lookup)
+        draft.replace(path)
     except OSError as error:
         raise mistake(path, "p-table", error.strerror or "cannot be written", "choose another path") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _require_replaceable(path: Path) -> None:
+    """Refuse a file that is no p-table: it may be the programme or the records."""
+    if path.is_file() and path.stat().st_size:
+        try:
+            detect(path)
+        except Mistakes:
+            value, remedy = "exists and is not a p-table", "give another path, or remove what is there"
+            raise mistake(path, "p-table", value, remedy) from None

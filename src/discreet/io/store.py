@@ -39,7 +39,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from discreet.errors import DatabaseUnavailable, Problem, mistake
+from discreet.errors import DatabaseUnavailable, Mistakes, Problem, mistake
 from discreet.programme.sources import without_user
 
 WAIT = 30.0  # seconds that one transaction waits for others
@@ -308,8 +308,8 @@ def open_book(database: Database, book: Book) -> None:
         if not found >= set(book.tables.tables):
             remedy = f"correct the address, or create a {book.name} there"
             raise mistake(database.name, database.key, f"contains no {book.name}", remedy)
-        if _versions.name in found:
-            _refuse_newer(connection, database, book)
+        if _versions.name in found and _refuse_newer(connection, database, book) is None:
+            raise _without_version(database, book)
 
 
 def add_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
@@ -352,12 +352,20 @@ def one_at_a_time(connection: Connection, name: str) -> None:
         connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))
 
 
-def _refuse_newer(connection: Connection, database: Database, book: Book) -> None:
+def _refuse_newer(connection: Connection, database: Database, book: Book) -> int | None:
+    """The version that a database states for its tables, or None; one of a newer Discreet is refused."""
     wanted = select(_versions.c.version).where(_versions.c.book == book.name)
     found = connection.execute(wanted).scalar()
-    if found is not None and not isinstance(found, int):  # SQLite stores anything in any column
-        remedy = "restore it from a backup"
-        raise mistake(database.name, database.key, f"is damaged: no version of its {book.name}", remedy)
-    if found is not None and found > book.version:
+    if found is None:
+        return None
+    if not isinstance(found, int) or found < 1:  # SQLite stores anything in any column
+        raise _without_version(database, book)
+    if found > book.version:
         value = f"its {book.name} has version {found}, and this Discreet supports {book.version}"
         raise mistake(database.name, database.key, value, "use the newer Discreet that wrote it")
+    return found
+
+
+def _without_version(database: Database, book: Book) -> Mistakes:
+    value = f"is damaged: no version of its {book.name}"
+    return mistake(database.name, database.key, value, "restore it from a backup")

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet.errors import mistake
 from discreet.io.csv_form import USUAL, CsvForm
 from discreet.io.databases import open_source
 from discreet.io.files import BATCH, Records
@@ -50,6 +51,7 @@ NONE_SHARE = 0.05  # of the records: a value with more stands for "no household"
 FEWEST_NUMBERED, MOST_NUMBERED = 3, 100  # member numbers of a household
 WORTH = 0.05  # of a prediction
 MOST_PREDICTED = 100  # codes of a column that is predicted
+MOST_COLUMNS = 1_000  # each is compared with each
 MOST_DIMENSIONS = 16  # columns of a table of counts
 MOST_LINES = 1 << 22  # lines on which the dimensions of a table of counts are examined
 
@@ -161,6 +163,9 @@ class _Column:
 def look(source: Source, unit: str, named: str) -> TableFacts:
     """Read a table and return the facts about its columns; ``named`` is its name in the programme."""
     records = open_source(source, unit)
+    if len(records.schema.names) > MOST_COLUMNS:
+        value = f"{len(records.schema.names):,} columns"
+        raise mistake(records.name, unit, value, f"give at most {MOST_COLUMNS:,}: each is compared with each")
     key = secrets.token_bytes(32)
     columns = [_Column(field.name, field.type) for field in records.schema]
     pairs: list[_Pair] | None = None
@@ -237,9 +242,11 @@ def _spread(rows: int, most: int) -> NDArray[np.int64]:
 
 
 def _readable(column: pa.Array) -> pa.Array:
-    """Blank text and NaN as missing values; whole decimals as whole numbers; extension types as what they store."""
+    """Blank text, NaN and nested values as missing; whole decimals as whole numbers; extension types as stored."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
+    if pa.types.is_nested(column.type):
+        return pa.nulls(len(column))
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_floating(kind):
         plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -285,7 +292,7 @@ def _kind(kind: pa.DataType, values: Sequence[str]) -> Kind:
         return Kind.DATE
     if pa.types.is_integer(kind):
         return Kind.WHOLE
-    if pa.types.is_boolean(kind):
+    if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return Kind.TEXT
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = [number_of(value) for value in values]

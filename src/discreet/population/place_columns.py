@@ -329,7 +329,7 @@ def place_column_problems(programme: Programme) -> Iterator[Problem]:
         open_ = [v for v in programme.variables.values() if v.place is None and v.column not in exchanged]
         flags = {cube.count for cube in programme.cubes if cube.count} | set(programme.serve.counts)
         yield from _swap_problems(programme, population, open_, flags - population.not_places)
-    if programme.serve.place is not None:
+    if programme.serve.place in programme.variables:  # an unknown one is a mistake of the programme file
         yield from _serve_problems(programme, population, programme.serve)
 
 

@@ -36,8 +36,10 @@ class PlacesSeen:
         self._geography = rule.geography if rule is not None else ()
         self._unit, self._records, self._variables = unit, records, tuple(programme.variables.values())
         self.plain: Sequence[str] = ()
-        self.coded = [column for column in self._geography if column in records.schema.names]
-        if not self.coded and rule is not None and len(rule.units) > 1:
+        found = [column for column in self._geography if column in records.schema.names]
+        self._nested = [column for column in found if _is_nested(records, column)]
+        self.coded = [] if self._nested else found
+        if not found and rule is not None and len(rule.units) > 1:
             self._geography = ()  # the places may be only in the tables of the other units
         self._places: set[Place] = set()
 
@@ -47,8 +49,11 @@ class PlacesSeen:
             self._places.update(_distinct(batch, self.coded))
 
     def problems(self) -> Iterator[Problem]:
-        """Missing columns, records without a place, levels that do not nest."""
+        """Missing columns, columns of lists, records without a place, levels that do not nest."""
         yield from _lacking(self._geography, self._records, self._unit)
+        for column in self._nested:
+            value = f"values of type {self._records.schema.field(column).type}"
+            yield Problem(self._records.name, f"column {column}", value, "give codes as text or numbers")
         if not self.coded:
             return
         places, columns = self._places, self.coded
@@ -58,6 +63,12 @@ class PlacesSeen:
         places = {place for place in places if None not in place}
         yield from _nesting_problems(places, columns, self._records, self._unit)
         yield from _codelist_problems(places, columns, self._records, self._variables)
+
+
+def _is_nested(records: Records, column: str) -> bool:
+    """Whether the values of a column are lists or the like."""
+    nested: bool = pa.types.is_nested(records.schema.field(column).type)
+    return nested
 
 
 def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
@@ -185,7 +196,7 @@ def homes_seen(programme: Programme, records: Records) -> HomesSeen | None:
         return None
     names, household = records.schema.names, rule.ids.get("households")
     finest = next((column for column in reversed(rule.geography) if column in names), None)
-    if household is None or household not in names or finest is None:
+    if household is None or household not in names or finest is None or _is_nested(records, finest):
         return None
     return HomesSeen(records, household, finest)
 

@@ -262,7 +262,7 @@ def _shape_problems(name: str, rows: Sequence[Code], file: str) -> Iterable[Prob
         yield Problem(file, key, "no codes", "give at least one line code,parent,label")
     known: dict[str, Code] = {}
     for row in rows:
-        if row.code in ("", TOTAL):
+        if not row.code.strip() or row.code == TOTAL:
             yield Problem(
                 file, key, f"code {row.code!r}", f"use another code; {TOTAL} is the total and is implied"
             )

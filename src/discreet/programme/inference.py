@@ -470,10 +470,10 @@ def _place_problems(table: TableFacts, chain: Sequence[str]) -> Iterator[tuple[s
 
 def _unusable(table: TableFacts, column: ColumnFacts) -> Iterator[str]:
     """Why no variable can be made of a column, whatever its codes."""
-    if not column.distinct:
-        yield "it has no values"
     if column.kind is Kind.OTHER:
         yield "its values are neither text, numbers nor dates"
+    if not column.distinct:
+        yield "it has no values"
     if column.values and TOTAL in column.values:
         yield f"it uses the code {TOTAL}, which means the total"
     if column.kind is Kind.DATE:

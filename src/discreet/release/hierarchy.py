@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -296,14 +297,23 @@ class PublishedHierarchy:
             width = size_of(basis, plan.strategy.histogram.marginal(query))
             table = self.measurements(level, query)
             place = {code: at for at, code in enumerate(self.areas[1][number])}
-            codes = table[self.rule.geography].combine_chunks()[::width].to_pylist()
+            of = [k for k, kind in enumerate(plan.kinds) if kind.bottom == number and query in kind.queries]
+            wanted = np.flatnonzero(np.isin(plan.kind_of[plan.spine.node_of[number]], of))
+            try:
+                codes = table[self.rule.geography].combine_chunks()[::width].to_pylist()
+                areas = [place[code] for code in codes]
+                values = table[VALUE].to_numpy().reshape(len(wanted), width)
+            except (KeyError, ValueError):  # a column, an area or rows that the query does not have
+                raise _not_its_cells(level, query) from None
+            if not np.array_equal(np.sort(areas), wanted):
+                raise _not_its_cells(level, query)
             rows = np.zeros((len(place), width), dtype=np.int32)
-            rows[[place[code] for code in codes]] = table[VALUE].to_numpy().reshape(-1, width)
+            rows[areas] = values
             read[number, query] = rows
         area = np.zeros(len(plan.spine), dtype=np.int64)
         for nodes in plan.spine.node_of:  # the last one of equal areas is the measured one
             area[nodes] = np.arange(len(nodes))
-        values = {
+        siblings = {
             parent: [
                 Siblings(
                     nodes, number, tuple(read[kind.bottom, query][area[nodes]] for query in kind.queries)
@@ -313,11 +323,16 @@ class PublishedHierarchy:
             ]
             for parent in [-1, *plan.spine.inner.tolist()]
         }
-        return Stored(plan, values)
+        return Stored(plan, siblings)
 
     def estimates(self, cube: str) -> pa.Table:
         """The estimates of all cells of a cube."""
-        return _read(self.release.folder / estimates_place(cube, ReleaseFormat.PARQUET))
+        path = self.release.folder / estimates_place(cube, ReleaseFormat.PARQUET)
+        table, axes = _read(path), self.release.cube(cube).axes
+        wanted = [*(axis.variable for axis in axes), VALUE, ESTIMATE, ERROR, LOWER, UPPER]
+        if table.column_names != wanted or len(table) != prod(axis.codes for axis in axes):
+            raise BrokenRelease(f"{path}: not the columns and cells of cube {cube}; fetch the release again")
+        return table
 
     def estimated(self, cube: str) -> Floats:
         """The estimates of all cells of a cube and their standard errors, as two rows."""
@@ -329,6 +344,12 @@ def published_hierarchy(release: Release) -> PublishedHierarchy | None:
     """The hierarchy of a release; None where it has none."""
     rule = release.noise.hierarchy
     return None if rule is None else PublishedHierarchy(release, rule)
+
+
+def _not_its_cells(level: str, query: str) -> BrokenRelease:
+    return BrokenRelease(
+        f"{measurements_place(level, query)}: not the cells of its query; fetch the release again"
+    )
 
 
 def _read(path: Path) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -103,17 +103,21 @@ class Release:
 
     def read_cube(self, cube: str) -> pa.Table:
         """The published cells of a cube: codes and labels of each axis, then the value."""
-        file = self.cube(cube).file(ReleaseFormat.PARQUET)
+        entry = self.cube(cube)
+        file = entry.file(ReleaseFormat.PARQUET)
         if file is None:
             raise BrokenRelease(f"{self.folder}: cube {cube} has no Parquet file; fetch the release again")
         try:
             # Arrow takes a relative path such as census:2021 for an address
             table = pq.read_table((self.folder / file.path).absolute())
             table.validate(full=True)
-            return table
         except UNREADABLE:
             value = f"{self.folder / file.path}: not readable as Parquet; fetch the release again"
             raise BrokenRelease(value) from None
+        wanted = _columns(entry)
+        if not set(wanted) <= set(table.column_names) or not _are(table.select(list(wanted)), wanted):
+            raise BrokenRelease(f"cube {cube}: its file does not have the columns of its axes")
+        return table
 
     def read_codes(self, breakdown: str) -> PublishedCodes:
         """Codes, parents and labels of a breakdown, such as ``AGE.M``."""
@@ -199,15 +203,31 @@ class Texts:
     distinct: tuple[str, ...]
     which: NDArray[np.int32]
 
+    def are(self, texts: Sequence[str], nodes: NDArray[np.int64]) -> bool:
+        """Whether every row has the text of its node."""
+        place = {text: number for number, text in enumerate(self.distinct)}
+        wanted = np.array([place.get(text, -1) for text in texts], dtype=np.int64)
+        return np.array_equal(wanted[nodes], self.which)
 
-NO_TEXTS = Texts((), np.empty(0, dtype=np.int32))
 
-
-def _texts(column: pa.ChunkedArray) -> Texts:
+def texts_of(column: pa.ChunkedArray) -> Texts:
     """A dictionary-encoded column as one."""
     whole = column.unify_dictionaries().combine_chunks()
     chunk = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
     return Texts(tuple(chunk.dictionary.to_pylist()), chunk.indices.to_numpy())
+
+
+def _columns(entry: CubeEntry, texts: Sequence[str] = ()) -> dict[str, pa.DataType]:
+    """The columns of a cube's file and their types, with some more of texts."""
+    text = pa.dictionary(pa.int32(), pa.string())
+    number = pa.float64() if entry.weight else pa.int64()
+    return {**{axis.variable: text for axis in entry.axes}, VALUE: number, **dict.fromkeys(texts, text)}
+
+
+def _are(table: pa.Table, wanted: dict[str, pa.DataType]) -> bool:
+    """Whether a table has exactly these columns, without gaps."""
+    found = dict(zip(table.schema.names, table.schema.types, strict=True))
+    return found == wanted and not any(column.null_count for column in table.columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,31 +241,27 @@ class CubeFile:
 
     def parts(self) -> Iterator[Rows]:
         """The rows by row group."""
-        return (rows for rows, _ in self.parts_with(""))
+        return (rows for rows, _ in self.parts_with(()))
 
-    def parts_with(self, column: str) -> Iterator[tuple[Rows, Texts]]:
-        """The rows by row group, and the texts of one more column; none where it has no name."""
+    def parts_with(self, columns: Sequence[str]) -> Iterator[tuple[Rows, dict[str, Texts]]]:
+        """The rows by row group, and the texts of more columns."""
         strides = np.cumprod([1, *(len(codes) for codes in reversed(self.codes))])[-2::-1]
         last = -1
-        for table in self._row_groups(column):
+        for table in self._row_groups(columns):
             nodes = tuple(self._nodes(k, table) for k in range(len(self.codes)))
             cells = np.asarray(sum(n * stride for n, stride in zip(nodes, strides, strict=True)))
             values = table[VALUE].to_numpy()
             self._require_rows(cells, last, values)
             last = int(cells[-1])
-            yield Rows(nodes, cells, values), _texts(table[column]) if column else NO_TEXTS
+            yield Rows(nodes, cells, values), {name: texts_of(table[name]) for name in columns}
 
     @cached_property
     def _positions(self) -> tuple[dict[str, int], ...]:
         return tuple({code: node for node, code in enumerate(codes)} for codes in self.codes)
 
-    def _row_groups(self, column: str) -> Iterator[pa.Table]:
+    def _row_groups(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The parts of the file, if it has the columns of its axes and no gaps."""
-        text = pa.dictionary(pa.int32(), pa.string())
-        number = pa.float64() if self.entry.weight else pa.int64()
-        wanted = {**{axis.variable: text for axis in self.entry.axes}, VALUE: number}
-        if column:
-            wanted[column] = text
+        wanted = _columns(self.entry, columns)
         try:
             with pq.ParquetFile(self.path.absolute()) as file:
                 if (rows := file.metadata.num_rows) != self.entry.cells:
@@ -255,8 +271,7 @@ class CubeFile:
                 for group in range(file.num_row_groups):
                     table = file.read_row_group(group, columns=list(wanted))
                     table.validate(full=True)  # damaged pages have codes beyond the dictionary
-                    found = dict(zip(table.schema.names, table.schema.types, strict=True))
-                    if found != wanted or any(column.null_count for column in table.columns):
+                    if not _are(table, wanted):
                         raise BrokenRelease(
                             f"cube {self.entry.id}: its file does not have the columns of its axes"
                         )
@@ -271,7 +286,7 @@ class CubeFile:
 
     def _nodes(self, axis: int, table: pa.Table) -> NDArray[np.int64]:
         variable, position = self.entry.axes[axis].variable, self._positions[axis]
-        column = _texts(table[variable])
+        column = texts_of(table[variable])
         strange = [code for code in column.distinct if code not in position]
         if strange:
             raise BrokenRelease(f"cube {self.entry.id}: {variable} has the unlisted code {strange[0]!r}")

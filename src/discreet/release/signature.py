@@ -19,7 +19,7 @@ from discreet.errors import mistake
 from discreet.io.signing_key import is_signed, raw_bytes
 from discreet.release.manifest import MANIFEST, SIGNATURE
 
-KIND = "discreet signature"
+KIND, ALGORITHM = "discreet signature", "Ed25519"
 SHOWN = 16  # hexadecimal digits of a public key that identify it to people
 LARGEST = 10_000  # bytes of a signature's file
 _PURPOSE = b"discreet release manifest\n"  # so that a signature of other data never fits
@@ -70,7 +70,7 @@ def signature_of(manifest: bytes, key: Ed25519PrivateKey) -> str:
     """The text of the signature's file."""
     document = {
         "kind": KIND,
-        "algorithm": "Ed25519",
+        "algorithm": ALGORITHM,
         "public_key": raw_bytes(key.public_key()).hex(),
         "signature": key.sign(_PURPOSE + manifest).hex(),
     }
@@ -99,6 +99,8 @@ def read_signature(folder: Path, key: Ed25519PublicKey | None) -> SignatureState
     try:
         with place.open("rb") as file:
             document = json.loads(file.read(LARGEST))
+        if (document["kind"], document["algorithm"]) != (KIND, ALGORITHM):
+            return SignatureState(Signed.WRONG)
         owner, signature = (bytes.fromhex(document[name]) for name in ("public_key", "signature"))
         stated = Ed25519PublicKey.from_public_bytes(owner)
     except (ValueError, KeyError, TypeError, RecursionError):

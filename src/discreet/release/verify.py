@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease
-from discreet.formats.dataset import DECIMALS
+from discreet.formats.dataset import DECIMALS, LABEL_SUFFIX
 from discreet.formats.levels import AxisLevels, Levels, axis_levels, levels_of
 from discreet.maths.cells.counting import roll_up_sparse
 from discreet.programme.codelist import TOTAL
@@ -102,7 +102,7 @@ class _Cells:
     nodes: tuple[NDArray[np.int64], ...]  # one array for each axis
     hashes: NDArray[np.uint64]
     values: Values
-    levels: Texts  # the column of levels, where it is read
+    texts: Mapping[str, Texts]  # the columns of levels and labels, where they are read
 
 
 class _RowChecks:
@@ -116,6 +116,13 @@ class _RowChecks:
         self.read: set[str] = set()  # cubes that were read to their end
         self._values = {one.entry.id: PossibleValues.of(manifest, one.entry) for one in members}
         self._levels: dict[str, Levels] = {}
+        self._labels = {  # cube -> column of labels -> the label of each node
+            one.entry.id: {
+                axis.variable + LABEL_SUFFIX: tuple(map(str, known[axis.codelist].labels))
+                for axis in one.entry.axes
+            }
+            for one in members
+        }
         self._wrong: dict[str, str] = {}
         for member in members if self.column else ():
             found = _levels(member, known)
@@ -124,21 +131,31 @@ class _RowChecks:
             else:
                 self._levels[member.entry.id] = found
 
+    def columns(self, cube: str) -> tuple[str, ...]:
+        """The columns of texts that are looked at."""
+        return (*self._labels[cube], *((self.column,) if self.column else ()))
+
     def look(self, cube: str, cells: _Cells) -> None:
-        """Look at the values and levels of some rows of a cube."""
+        """Look at the values, labels and levels of some rows of a cube."""
         if (problem := self._values[cube].problem(cells.values)) is not None:
             self.impossible.setdefault(cube, problem)
         if (levels := self._levels.get(cube)) is not None and cube not in self._wrong:
             first: dict[str, int] = {}
             named = np.array([first.setdefault(name, place) for place, name in enumerate(levels.names)])
-            stated = np.array([first.get(name, -1) for name in cells.levels.distinct])
-            if not np.array_equal(stated[cells.levels.which], named[levels.places(cells.nodes)]):
+            listed = cells.texts[self.column]
+            stated = np.array([first.get(name, -1) for name in listed.distinct])
+            if not np.array_equal(stated[listed.which], named[levels.places(cells.nodes)]):
                 self._wrong[cube] = (
                     f"cube {cube}: the column {self.column} does not have the levels of its codes"
                 )
 
-    def wrong_levels(self, members: Sequence[_Member]) -> Iterator[str]:
-        """The cubes whose rows do not have the level that follows from their codes; without levels none."""
+        for (column, labels), nodes in zip(self._labels[cube].items(), cells.nodes, strict=True):
+            if not cells.texts[column].are(labels, nodes):
+                wrong = f"cube {cube}: the column {column} does not have the labels of the codelist"
+                self._wrong.setdefault(cube, wrong)
+
+    def wrong_texts(self, members: Sequence[_Member]) -> Iterator[str]:
+        """The cubes whose rows do not have the level and the labels that follow from their codes."""
         return (self._wrong[one.entry.id] for one in members if one.entry.id in self._wrong)
 
 
@@ -159,7 +176,7 @@ def compare(folder: Path, manifest: Manifest) -> Comparison:
         try:
             outcome = _compare_population(members, checks, ROWS_PER_PASS)
             problems.extend(_wrong_sums(members, known, manifest))
-            problems.extend(checks.wrong_levels(members))
+            problems.extend(checks.wrong_texts(members))
         except BrokenRelease as broken:
             outcome = Comparison((str(broken),), 0)
             unread = (entry for entry in entries if entry.id not in checks.read)
@@ -277,7 +294,7 @@ def _shared_cells(
     values: list[Values] = []
     expected: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
     for member in members:
-        for cells in _read(member, checks.column if number == 0 else ""):
+        for cells in _read(member, checks.columns(member.entry.id) if number == 0 else ()):
             if number == 0:
                 checks.look(member.entry.id, cells)
             wanted = _occurrences(member, cells.nodes)
@@ -330,9 +347,9 @@ def _tolerance(values: Values) -> float:
     return 0 if values.dtype.kind == "i" else 1.01 * 10.0**-DECIMALS
 
 
-def _read(member: _Member, column: str = "") -> Iterator[_Cells]:
-    """The rows of a cube by row group, each with the hashes of its cells, and a column of texts."""
-    for rows, texts in member.file.parts_with(column):
+def _read(member: _Member, columns: Sequence[str] = ()) -> Iterator[_Cells]:
+    """The rows of a cube by row group, each with the hashes of its cells, and columns of texts."""
+    for rows, texts in member.file.parts_with(columns):
         hashes = np.zeros(len(rows.values), dtype=np.uint64)
         for axis, nodes in zip(member.axes, rows.nodes, strict=True):
             hashes += axis.hashes[nodes]

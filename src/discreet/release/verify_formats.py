@@ -1,7 +1,8 @@
-"""Whether the files of a cube in other formats have the cells of its Parquet file: codes and values, in their order.
+"""Whether the files of a cube agree: the codes and values of all formats, in their order, and their labels.
 
-Workbooks (XLSX) are not compared. Nothing here shows who wrote a file: a person who changes one format and its checksum
-is found, one who changes all of them alike is not.
+Labels in CSV and JSON-stat are those of the codelists, as they are in Parquet. Workbooks (XLSX) are not compared, nor
+are the texts of PX and SDMX. Nothing here shows who wrote a file: a person who changes one file and its checksum is
+found, one who changes all of them alike is not.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 
+from discreet.formats.columns import TEXT
 from discreet.formats.csv import harmless
 from discreet.formats.dataset import LABEL_SUFFIX, VALUE
 from discreet.formats.px import ABSENT_SYMBOL, WITHHELD_SYMBOL
@@ -25,7 +27,7 @@ from discreet.formats.sdmx_ids import OBSERVATION, code_ids, component_id
 from discreet.io.files import UNREADABLE
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import CubeEntry, FileEntry, Manifest
-from discreet.release.reader import CubeFile, PublishedCodes, Values, read_codes
+from discreet.release.reader import CubeFile, PublishedCodes, Values, read_codes, texts_of
 
 Integers = NDArray[np.int64]
 
@@ -36,6 +38,7 @@ class _Cells:
 
     entry: CubeEntry
     codes: tuple[tuple[str, ...], ...]  # of each axis, the total first
+    labels: tuple[tuple[str, ...], ...]  # of the codes
     places: Integers  # flat positions, ascending
     values: Values
 
@@ -74,7 +77,7 @@ def format_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
             for file in files:  # one, or one for each level
                 found = _read(folder / file.path, file, cells)
                 if found is None:
-                    yield f"{file.path}: its cells are not those of {parquet.path}"
+                    yield f"{file.path}: its cells, or their labels, are not those of {parquet.path}"
                     break
                 listed += found
             else:
@@ -98,13 +101,14 @@ def _cells(path: Path, cube: CubeEntry, known: Mapping[str, PublishedCodes], man
     return _Cells(
         cube,
         codes,
+        tuple(tuple(map(str, known[axis.codelist].labels)) for axis in cube.axes),
         np.concatenate([np.empty(0, np.int64), *(rows.cells for rows in parts)]),
         np.concatenate([np.empty(0, number), *(rows.values for rows in parts)]),
     )
 
 
 def _read(path: Path, file: FileEntry, cells: _Cells) -> int | None:
-    """How many cells a file has; None where it cannot be read, or one is not that of the Parquet file."""
+    """How many cells a file has; None where it cannot be read, or a cell or a label is another one."""
     assert file.format is not None
     try:
         places, values = _READERS[file.format](path, cells)
@@ -115,8 +119,10 @@ def _read(path: Path, file: FileEntry, cells: _Cells) -> int | None:
 
 def _csv(path: Path, cells: _Cells) -> tuple[Integers, Values]:
     names = [axis.variable for axis in cells.entry.axes]
-    spelled = [[harmless(code) for code in codes] for codes in cells.codes]
-    return _listed(path, dict(zip(names, spelled, strict=True)), VALUE)
+    codes, labels = (
+        [[harmless(text) for text in texts] for texts in both] for both in (cells.codes, cells.labels)
+    )
+    return _listed(path, dict(zip(names, codes, strict=True)), VALUE, labels)
 
 
 def _sdmx_csv(path: Path, cells: _Cells) -> tuple[Integers, Values]:
@@ -125,32 +131,40 @@ def _sdmx_csv(path: Path, cells: _Cells) -> tuple[Integers, Values]:
     return _listed(path, dict(zip(names, ids, strict=True)), OBSERVATION)
 
 
-def _listed(path: Path, axes: Mapping[str, Sequence[str]], value: str) -> tuple[Integers, Values]:
-    """The positions and values of a file with a line for each cell."""
-    types = {**dict.fromkeys(axes, pa.dictionary(pa.int32(), pa.string())), value: pa.float64()}
+def _listed(
+    path: Path, axes: Mapping[str, Sequence[str]], value: str, labels: Sequence[Sequence[str]] = ()
+) -> tuple[Integers, Values]:
+    """The positions and values of a file with a line for each cell; ValueError where a label is another one."""
+    labelled = [name + LABEL_SUFFIX for name in axes] if labels else []
+    types = {**dict.fromkeys((*axes, *labelled), TEXT), value: pa.float64()}
     table = arrow_csv.read_csv(
         path,
         parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
-            column_types=types, include_columns=[*axes, value], strings_can_be_null=False
+            column_types=types, include_columns=[*axes, *labelled, value], strings_can_be_null=False
         ),
     )
     places = np.zeros(len(table), dtype=np.int64)
-    for name, codes in axes.items() if len(table) else ():
+    for k, (name, codes) in enumerate(axes.items() if len(table) else ()):
         position = {code: node for node, code in enumerate(codes)}
-        column = table[name].unify_dictionaries().combine_chunks()
-        chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-        nodes = np.array([position[code] for code in chunk.dictionary.to_pylist()], dtype=np.int64)
-        places = places * len(codes) + nodes[chunk.indices.to_numpy()]
+        column = texts_of(table[name])
+        nodes = np.array([position[code] for code in column.distinct], dtype=np.int64)[column.which]
+        places = places * len(codes) + nodes
+        if labels and not texts_of(table[labelled[k]]).are(labels[k], nodes):
+            raise ValueError("other labels")
     return places, table[value].to_numpy()
 
 
 def _json_stat(path: Path, cells: _Cells) -> tuple[Integers, Values]:
     document = orjson.loads(path.read_bytes())
     names = [axis.variable for axis in cells.entry.axes]
-    found = [tuple(document["dimension"][name]["category"]["index"]) for name in document["id"]]
+    categories = [document["dimension"][name]["category"] for name in document["id"]]
+    found = [tuple(category["index"]) for category in categories]
     if document["id"] != names or tuple(found) != cells.codes or document["size"] != list(cells.shape):
         raise ValueError("other dimensions")
+    for category, codes, labels in zip(categories, cells.codes, cells.labels, strict=True):
+        if category["label"] != dict(zip(codes, labels, strict=True)):
+            raise ValueError("other labels")
     values = document["value"]
     if isinstance(values, dict):
         return np.array([int(place) for place in values], dtype=np.int64), _numbers(list(values.values()))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -316,8 +316,9 @@ def generate(
     started = time.monotonic()
     check(persons, seed, out, tables, country, threads)
     out.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    draft = out.with_name(f".{out.name}-{secrets.token_hex(8)}")  # named first: a signal may end what follows
     try:
+        draft.mkdir()
         draft.chmod(0o755)
         nation = _nation(persons, seed, country)
         declare(draft, nation.geo, tables)

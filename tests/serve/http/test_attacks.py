@@ -16,7 +16,7 @@ from httpx import Client, Response
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
-from discreet.errors import Mistakes
+from discreet.errors import BrokenRelease, DiscreetError, Mistakes
 from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
 from discreet.serve.http.limits import Limits, RateLimit
@@ -162,6 +162,32 @@ def test_tables_can_be_for_those_who_have_a_token_at_every_door(web: Web, tmp_pa
 def test_tables_for_those_with_tokens_need_a_file_of_tokens(tmp_path: Path) -> None:
     with pytest.raises(Mistakes, match="--tokens-only: needs a file of tokens"):
         Serving(tmp_path / "programme.toml", str(tmp_path / "s.sqlite"), tokens_only=True).app()
+
+
+def test_a_server_that_cannot_start_leaves_no_store(tmp_path: Path) -> None:
+    (tmp_path / "release").mkdir()
+    (tmp_path / "tokens.json").write_text("{")
+    store = tmp_path / "s.sqlite"
+    programme = tmp_path / "programme.toml"
+    for serving, remedy in (
+        (Serving(tmp_path / "release", str(store)), "give the folder of a release"),
+        (Serving(tmp_path / "release", str(store), tokens=tmp_path / "tokens.json"), "tokens.json"),
+    ):
+        with pytest.raises(DiscreetError, match=remedy):
+            serving.app()
+    missing = Serving(programme, str(store), secret=bytes(32), ledger=str(tmp_path / "l.sqlite"))
+    with pytest.raises(Mistakes, match=r"l\.sqlite"):
+        missing.lay_out()
+    assert not list(tmp_path.glob("s.sqlite*"))
+
+
+def test_a_server_that_cannot_start_leaves_an_existing_store_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "release").mkdir()
+    Store(tmp_path / "s.sqlite", lambda: NOON).database.close()
+    before = (tmp_path / "s.sqlite").read_bytes()
+    with pytest.raises(BrokenRelease):
+        Serving(tmp_path / "release", str(tmp_path / "s.sqlite")).app()
+    assert (tmp_path / "s.sqlite").read_bytes() == before
 
 
 def test_an_address_is_believed_from_declared_proxies_alone(web: Web) -> None:

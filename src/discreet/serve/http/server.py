@@ -8,7 +8,8 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +33,7 @@ from discreet.serve.http.geometry import read_geometry
 from discreet.serve.http.limits import Limits, Settings
 from discreet.serve.http.metrics import collected_over_processes
 from discreet.serve.http.middleware import LimitedProtocol
-from discreet.serve.http.security import stored_key
+from discreet.serve.http.security import read_tokens, stored_key
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme, serve_release
 
@@ -80,16 +81,33 @@ class Serving:
     def lay_out(self) -> None:
         """Open the databases before the workers do, so that their problems are reported once and before listening."""
         self._check()
-        store = Store(_place(self.store), _now)
-        History(store.database, HistoryRule())
-        stored_key(store.database, USERS)
-        self._ledger()
+        with self._opened_store() as store, closing(store.database):
+            History(store.database, HistoryRule())
+            stored_key(store.database, USERS)
+            self._ledger()
 
     def app(self, progress: Progress | None = None) -> FastAPI:
         """Open the databases and the source, and make the application."""
         self._check()
-        store = Store(_place(self.store), _now)
-        builder = self._builder(store, progress)
+        with self._opened_store() as store:
+            return self._made(store, self._builder(store, progress))
+
+    @contextmanager
+    def _opened_store(self) -> Iterator[Store]:
+        """Open the store; where the server cannot start, a file that was created for it is removed again."""
+        place = _place(self.store)
+        is_new = isinstance(place, Path) and not place.exists()
+        store = Store(place, _now)
+        try:
+            yield store
+        except BaseException:
+            store.database.close()
+            if isinstance(place, Path) and is_new:
+                for suffix in ("", "-wal", "-shm"):
+                    place.with_name(f"{place.name}{suffix}").unlink(missing_ok=True)
+            raise
+
+    def _made(self, store: Store, builder: TableBuilder) -> FastAPI:
         key = derive(self.secret, "serve-users") if self.secret else stored_key(store.database, USERS)
         settings = Settings(
             store,
@@ -155,6 +173,8 @@ def check_options(
         raise mistake("", "--language", repr(language), "write a tag such as en, de or pt-BR")
     if geometry is not None:
         read_geometry(geometry)
+    if tokens is not None:
+        read_tokens(tokens)
 
 
 def run(
