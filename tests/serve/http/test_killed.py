@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,17 +29,20 @@ from tests.waiting import PATIENCE, until
 
 @contextmanager
 def served(*arguments: object, log: Path = Path(os.devnull)) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server in a process of its own on a free port; it is gone at the end, whatever happens."""
+    """A server in a process of its own on a free port; it is gone at the end with its workers, whatever happens."""
     command = [sys.executable, "-m", "discreet", "serve", *map(str, arguments), "--port", "0", "--json"]
     with log.open("w") as written:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=written, text=True)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=written, text=True, start_new_session=True
+        )
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
         assert line, "the server did not start"
         yield process, json.loads(line)["address"]
     finally:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
 
