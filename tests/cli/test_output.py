@@ -34,11 +34,12 @@ def test_a_file_gets_whole_lines_and_what_fits_is_left_as_it_is(monkeypatch: pyt
 
 
 def test_no_command_prints_sentences_past_the_edge() -> None:
-    """What is printed without ``say`` is for programs: JSON, a token, the version."""
+    """What is printed without ``say`` is for programs: JSON, a token, the version; or there is no memory for more."""
     for path in Path(output.__file__).parent.glob("*.py"):
         for line in path.read_text().splitlines():
             plain = re.search(r"typer\.echo\((.*)", line)
-            allowed = ("json", "token)", "f\"discreet {metadata.version('discreet')}")
+            short = '"Not enough memory; give Discreet more of it, or use fewer --threads."'
+            allowed = ("json", "token)", "f\"discreet {metadata.version('discreet')}", short)
             assert plain is None or plain[1].startswith(allowed), f"{path.name}: {line}"
 
 
