@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.case import alike
+from discreet.audit.case import kept
 from discreet.audit.evidence import Cells, Published, PublishedTable, Truth, Universe
 from discreet.maths.cells.counting import counts_of
 from discreet.maths.cells.lookup import Order, build
@@ -92,7 +92,7 @@ def made(
     truth = {table.cube.id: _counts(table) for table in tables}
     shown = tuple(_shown(mechanism, table) for table in tables)
     universe = Universe("persons", "", "", shown, {tree.name: tree for tree in trees})
-    records = {table.cube.id: alike(table) for table in tables}
+    records = {table.cube.id: kept(table)[1] for table in tables}
     return Made(Published("made", (universe,), known), Truth(truth, truth, records), columns)
 
 

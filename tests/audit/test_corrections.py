@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.audit.case import alike
+from discreet.audit.case import kept
 from discreet.audit.corrections import (
     Averaged,
     Corrections,
@@ -52,7 +52,7 @@ def release(
     protected = [noise[0].perturb(table) for table in tables]
     shown = tuple(PublishedTable(one.cube, lambda one=one: (one.cells, one.values)) for one in protected)  # type: ignore[misc]
     truth = {table.cube.id: occupied(table) for table in tables}
-    records = {table.cube.id: alike(table) for table in tables}
+    records = {table.cube.id: kept(table)[1] for table in tables}
     whole = Universe("persons", "", "", shown, {tree.name: tree for tree in trees})
     return Published("before", (whole,), noise[1]), Truth(truth, truth, records)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from discreet.audit import utility as utilities
 from discreet.audit.evidence import Published, Truth
 from discreet.audit.utility import SizeClass, Utility, UtilityRule, side_by_side, utility
 from discreet.errors import Mistakes
@@ -191,6 +192,19 @@ def test_additivity_gaps_have_the_expected_size(found: Utility) -> None:
         assert gap.rmse is not None
         assert gap.expected_rmse == pytest.approx(gap.rmse, rel=0.2)
         assert gap.open <= gap.totals
+
+
+def test_sparse_tables_have_the_gaps_of_tables_that_are_laid_out_whole(
+    noisy: Made, found: Utility, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(utilities, "SPARSE", 0)
+    monkeypatch.setattr(utilities, "FEW", 0)
+    monkeypatch.setattr(utilities, "dense_gaps", None)  # is not called
+    sparse = utility(noisy.published, noisy.truth, RULE)
+    assert sparse.gaps.keys() == found.gaps.keys()
+    for name, one in sparse.gaps.items():
+        assert vars(one) == pytest.approx(vars(found.gaps[name]))
+        assert one.totals
 
 
 def test_a_summary_is_json(found: Utility) -> None:

@@ -1,7 +1,13 @@
-import numpy as np
+import math
 
-from discreet.maths.cells.alignment import wider_cells
-from discreet.maths.utility import CellNoise, Gaps, PartsAlong, gaps
+import numpy as np
+import pytest
+
+from discreet.maths.additivity import TILE, CellNoise, DenseCells, Gaps, PartsAlong, dense_gaps, gaps
+from discreet.maths.attacks.bounds import families
+from discreet.maths.attacks.disclosure import CubeGrid
+from discreet.maths.attacks.tuples import Choice
+from discreet.maths.cells.alignment import Integers, wider_cells
 
 PARENTS = np.array([-1, 0, 1, 1, 0], dtype=np.int32)  # a total of A (with A1 and A2) and B
 CHILDREN = np.array([2, 2, 0, 0, 0])
@@ -50,3 +56,60 @@ def test_one_part_with_everybody_is_expected_to_have_the_noise_of_the_total() ->
     assert found.sums[:, Gaps.TOTALS].tolist() == [0, 1, 1]
     assert found.sums[:, Gaps.EXPECTED].tolist() == [0, 0, 0]
     assert found.sums[:, Gaps.OPEN].tolist() == [0, 0, 0]
+
+
+CUBE = (PARENTS, np.array([-1, 0, 0], dtype=np.int32), np.array([-1, 0, 1, 1], dtype=np.int32))
+GRID = CubeGrid((12, 4, 1), CUBE, np.ones(18, dtype=bool))
+
+
+@pytest.mark.parametrize("same_noise", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_that_is_laid_out_whole_has_the_same_gaps(seed: int, same_noise: bool) -> None:
+    generator = np.random.default_rng(seed)
+    cells = np.flatnonzero(generator.random(60) < 0.6)
+    true = generator.integers(0, 4, len(cells))
+    published = np.maximum(true + generator.integers(-1, 2, len(cells)), 0)
+    crosstab = GRID.crosstabs(cells)
+    nothing, moments = np.zeros((18, 2)), generator.random((4, 2))
+    noise = CellNoise(moments, true.astype(np.int32), nothing, same_noise)
+    totals, own = generator.random((2, 18)) < 0.7
+    table = DenseCells.of(np.full((4, 60), np.nan), cells, published, true, noise)
+    for k, parents in enumerate(CUBE):
+        children = np.bincount(parents[1:], minlength=len(parents))
+        wider = wider_cells(cells, GRID.strides[k], parents)
+        along = PartsAlong(GRID.strides[k], children, wider, GRID.radices[k], totals, own)
+        sparse = gaps(cells, published, true, noise, crosstab, along)
+        levels = [int(depths.max()) + 1 for depths in GRID.depths]
+        shape = (math.prod(levels[:k]), levels[k], math.prod(levels[k + 1 :]))
+        fresh = np.zeros(shape, dtype=bool)
+        fresh[:, :-1] = totals.reshape(shape)[:, :-1] & own.reshape(shape)[:, 1:]
+        below = families(parents)
+        depths = GRID.depths[k][below.parents]
+        choice = Choice(depths, classes(range(k), levels), classes(range(k + 1, 3), levels), fresh)
+        before, after = (math.prod(map(len, some)) for some in (CUBE[:k], CUBE[k + 1 :]))
+        dense = dense_gaps(table, (before, len(parents), after), below, choice, same_noise)
+        assert dense.sums[0] == pytest.approx(sparse.sums.sum(axis=0))
+        assert dense.largest[0] == sparse.largest.max()
+        assert sparse.sums[:, Gaps.TOTALS].sum() > 0
+
+
+def classes(axes: range, levels: list[int]) -> Integers:
+    found = np.zeros(1, dtype=np.int64)
+    for k in axes:
+        found = (found[:, None] * levels[k] + GRID.depths[k]).ravel()
+    return found
+
+
+def test_long_lines_are_added_up_in_tiles() -> None:
+    generator = np.random.default_rng(1)
+    inner = 2 * TILE + 7
+    values = generator.integers(1, 9, (1, 3, inner))
+    cells, kinds = np.arange(3 * inner), np.zeros(3 * inner, dtype=np.int32)
+    noise = CellNoise(np.array([[0.0, 2.0]]), kinds, np.zeros((2, 2)), False)
+    table = DenseCells.of(np.empty((4, 3 * inner)), cells, values.ravel(), values.ravel(), noise)
+    nothing = np.zeros(1, dtype=np.int64)
+    choice = Choice(nothing, nothing, np.zeros(inner, dtype=np.int64), np.array([[[True], [False]]]))
+    found = dense_gaps(table, (1, 3, inner), families(np.array([-1, 0, 0], dtype=np.int32)), choice, False)
+    wrong = np.abs(values[0, 0] - values[0, 1] - values[0, 2])
+    assert found.sums[0].tolist() == [inner, (wrong > 0).sum(), wrong.sum(), (wrong**2).sum(), 6 * inner]
+    assert found.largest[0] == wrong.max()

@@ -16,18 +16,19 @@ from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.noise.publishing import Negatives, PublishedLaw, Publishing
 from discreet.maths.utility import (
     ABSOLUTE_BINS,
+    SMALL,
     STORED,
     DistinctCounts,
     ExpectedLosses,
     Measure,
-    absolute_quantile,
+    absolute_quantiles,
     class_names,
     errors,
     expected_error,
     expected_errors,
     hellinger,
     hellinger_of_counts,
-    relative_quantile,
+    relative_quantiles,
 )
 
 EDGES = (1, 3, 10)
@@ -64,7 +65,7 @@ def test_errors_are_plain_sums(cells: list[tuple[int, int, int]]) -> None:
             assert sums[Measure.BIAS] == sum(b - a for a, b in some)
             sizes = sorted(abs(a - b) for a, b in some)
             for share in (0.5, 0.9, 1.0):
-                reported = absolute_quantile(found.absolute[c, k], share)
+                (reported,) = absolute_quantiles(found.absolute[c, k], [share])
                 if not some:
                     assert reported is None
                     continue
@@ -77,16 +78,31 @@ def test_errors_are_plain_sums(cells: list[tuple[int, int, int]]) -> None:
                 relatives = sorted(abs(a - b) / a for a, b in some if a)
                 if relatives:
                     ratio = relatives[math.ceil(share * len(relatives) - 1e-9) - 1]
-                    shown = relative_quantile(found.relative[c, k], share)
+                    (shown,) = relative_quantiles(found.relative[c, k], [share])
                     assert shown is not None
                     assert ratio * (1 - 1e-9) <= shown <= ratio * 1.05
+
+
+def test_only_own_cells_are_counted_and_sizes_of_errors_are_counted_by_group() -> None:
+    true, published = np.array([3, 5, 9, 2]), np.array([4, 5, 7, 9])
+    crosstab, own = np.array([0, 1, 2, 1], dtype=np.int32), np.array([True, True, True, False])
+    possible, groups = np.array([2, 1, 1]), np.array([1, 0, 1])
+    found = errors(true, published, crosstab, possible, (1,), own, groups)
+    assert found.cells.tolist() == [[1, 1], [0, 1], [0, 1]]
+    assert found.sums[:, 1, Measure.L1].tolist() == [1, 0, 2]
+    assert found.absolute[:, 1, :3].tolist() == [[1, 0, 0], [0, 1, 1]]
+    assert found.absolute[:, 0, 0].tolist() == [0, 1]  # an empty cell of the first cross-tabulation
+    law = ExpectedLosses(PublishedLaw(PTABLE, keeps_zeros=True))
+    counts = DistinctCounts.of(true)
+    sums = expected_errors(counts, crosstab, possible, (1,), law.at(counts.counts), own)
+    assert sums[1, 1] == pytest.approx(law.at(np.array([5]))[0])
 
 
 def test_round_relative_errors_are_told_exactly() -> None:
     true, published = np.array([2, 4, 1]), np.array([1, 8, 3])
     found = errors(true, published, np.zeros(3, dtype=np.int32), np.array([3]), EDGES)
     together = found.relative[0].sum(axis=0)
-    assert [relative_quantile(together, share) for share in (0.3, 0.6, 1.0)] == [0.5, 1.0, 2.0]
+    assert relative_quantiles(together, (0.3, 0.6, 1.0)) == [0.5, 1.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -95,12 +111,13 @@ def test_round_relative_errors_are_told_exactly() -> None:
     ids=lambda law: type(law).__name__,
 )
 @pytest.mark.parametrize("keeps_zeros", [True, False])
-def test_expectations_are_those_of_the_rows(law: Law, keeps_zeros: bool) -> None:
-    counts = np.array([0, 1, 2, 5, 9, 40, 41], dtype=np.int64)
-    found = ExpectedLosses(PublishedLaw(law, Publishing(Negatives.ZERO), keeps_zeros)).at(counts)
+@pytest.mark.parametrize("negatives", [Negatives.ZERO, Negatives.KEEP])
+def test_expectations_are_those_of_the_rows(law: Law, keeps_zeros: bool, negatives: Negatives) -> None:
+    counts = np.array([0, 1, 2, 5, 9, 40, 41, 10**6], dtype=np.int64)
+    found = ExpectedLosses(PublishedLaw(law, Publishing(negatives), keeps_zeros)).at(counts)
     for count, values in zip(counts.tolist(), found, strict=True):
         row = law.row(count)
-        shown, p = no_negatives(row.values), row.p
+        shown, p = row.values if negatives is Negatives.KEEP else no_negatives(row.values), row.p
         if count == 0 and keeps_zeros:
             shown, p = np.zeros(1, dtype=np.int64), np.ones(1)
         plain = expected_error(count, shown, p)
@@ -117,7 +134,8 @@ def test_expected_sums_add_up_cells_and_leave_other_cross_tabulations_out() -> N
     law = ExpectedLosses(PublishedLaw(PTABLE, keeps_zeros=True))
     true = np.array([1, 1, 7, 0, 12])
     crosstab = np.array([0, 0, 0, 0, 1], dtype=np.int32)
-    sums = expected_errors(DistinctCounts.of(true), crosstab, np.array([10, 0]), EDGES, law)
+    counts = DistinctCounts.of(true)
+    sums = expected_errors(counts, crosstab, np.array([10, 0]), EDGES, law.at(counts.counts))
     one, seven, none = law.at(np.array([1, 7, 0]))
     assert sums[0, 1] == pytest.approx(2 * one)
     assert sums[0, 2] == pytest.approx(seven)
@@ -125,13 +143,19 @@ def test_expected_sums_add_up_cells_and_leave_other_cross_tabulations_out() -> N
     assert not sums[1].any()
 
 
-def test_the_tails_are_those_of_the_row() -> None:
-    law = ExpectedLosses(PublishedLaw(PTABLE, keeps_zeros=True))
-    up, down = law.tails(10, 12, (0.2, 1.0))
-    row = PTABLE.row(12)
-    assert up == pytest.approx([row.tail(12), row.tail(20)])
-    assert down == pytest.approx([row.cdf(8), row.cdf(0)])
-    assert law.tails(5, 0, (1.0,)) == ([0.0], [1.0])
+@pytest.mark.parametrize("noise", [PTABLE, hellinger_law(2)], ids=lambda law: type(law).__name__)
+def test_the_tails_are_those_of_the_row(noise: Law) -> None:
+    law = ExpectedLosses(PublishedLaw(noise, keeps_zeros=True))
+    true, counted = np.array([10, 5, 10, 2, 10, 900]), np.array([12, 0, 12, 1, 9, 902])
+    up, down = law.tails(true, counted, (0.2, 1.0))
+    for k, (a, c) in enumerate(zip(true.tolist(), counted.tolist(), strict=True)):
+        row = noise.row(c)
+        shown = {int(x): float(p) for x, p in zip(row.values, row.p, strict=True)} if c else {0: 1.0}
+        for limit, above, below in zip((0.2, 1.0), up[k], down[k], strict=True):
+            larger = sum(p for x, p in shown.items() if x - a >= limit * a)
+            smaller = sum(p for x, p in shown.items() if x - a <= -limit * a)
+            assert (above, below) == pytest.approx((larger, smaller), rel=1e-12, abs=1e-15)
+    assert [one.shape for one in law.tails(true[:0], counted[:0], (0.2, 1.0))] == [(0, 2), (0, 2)]
 
 
 def test_hellinger_is_zero_for_shares_that_agree_and_one_for_disjoint_tables() -> None:
@@ -179,10 +203,12 @@ def test_the_expected_errors_of_a_cell_by_hand() -> None:
 @given(
     st.lists(st.integers(-2, 5) | st.integers(0, 2**40) | st.integers(STORED - 1, STORED + 1), max_size=30)
 )
-def test_distinct_counts_are_those_of_a_sort(counts: list[int]) -> None:
+def test_every_cell_finds_its_count_among_the_distinct_ones(counts: list[int]) -> None:
     found = DistinctCounts.of(np.array(counts, dtype=np.int64))
-    assert found.counts.tolist() == sorted(set(counts))
+    assert (np.diff(found.counts) > 0).all()
+    assert found.counts[found.zero] == 0
     assert found.counts[found.place].tolist() == counts
+    assert set(found.counts[found.counts >= SMALL].tolist()) == {one for one in counts if one >= SMALL}
 
 
 def test_stored_expectations_are_those_worked_out_anew() -> None:

@@ -358,15 +358,9 @@ def _distorted(law: Law, facts: Facts) -> dict[float, float] | None:
     if facts.area_totals is None:
         return None
     losses = ExpectedLosses(PublishedLaw(law, keeps_zeros=True))
-    found = dict.fromkeys(DISTORTIONS, 0.0)
-    for total, areas in zip(
-        *np.unique(facts.area_totals[facts.area_totals > 0], return_counts=True), strict=True
-    ):
-        for limit, up, down in zip(
-            DISTORTIONS, *losses.tails(int(total), int(total), DISTORTIONS), strict=True
-        ):
-            found[limit] += int(areas) * (up + down)
-    return found
+    totals, areas = np.unique(facts.area_totals[facts.area_totals > 0], return_counts=True)
+    up, down = losses.tails(totals, totals, DISTORTIONS)
+    return dict(zip(DISTORTIONS, (areas @ (up + down)).tolist(), strict=True))
 
 
 def _broken(exposed: ExposedCount, facts: Facts, task: Task) -> tuple[Constraint, ...]:

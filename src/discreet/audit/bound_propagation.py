@@ -157,10 +157,14 @@ class CutTable:
 
     def tuples(self, block: CubeBlock) -> Iterator[Tuples]:
         """The tuples of a block along each axis that has any."""
+        return (tuples for _, tuples in self.tuples_by_axis(block))
+
+    def tuples_by_axis(self, block: CubeBlock) -> Iterator[tuple[int, Tuples]]:
+        """The same with the axes."""
         for axis, members in enumerate(block.families):
             if len(members):
                 shape = (prod(block.shape[:axis]), block.shape[axis], prod(block.shape[axis + 1 :]))
-                yield Tuples(shape, members, _choice(block, axis, self.fresh[axis]))
+                yield axis, Tuples(shape, members, _choice(block, axis, self.fresh[axis]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +179,13 @@ class Tuples:
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """What kernels take after the grids."""
         return (*self.families.arrays, *self.choice.arrays)
+
+
+def whole_table(owned: OwnedTable) -> dict[int, Tuples]:
+    """Axis -> the tuples along it, of a table that is laid out whole; none where an axis has only its total."""
+    block = CubeBlock(owned.cube, 0, owned.cube.shape[0] if owned.cube.axes else 1)
+    new = tuple(fresh(owned, axis) for axis in range(len(owned.cube.axes)))
+    return dict(CutTable(owned.table, (block,), new).tuples_by_axis(block))
 
 
 def cut(universe: Universe, most: int) -> Iterator[CutTable]:

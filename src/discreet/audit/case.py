@@ -46,13 +46,20 @@ def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
 def _counted(
     run: Run, cubes: Sequence[Cube], places: Places | None = None
 ) -> tuple[dict[str, Cells], dict[str, Records]]:
-    found = tabulate(run, cubes, _kept, places).made
+    found = tabulate(run, cubes, kept, places).made
     cells = {name: cells for name, (cells, _) in found.items()}
     return cells, {name: records for name, (_, records) in found.items()}
 
 
-def _kept(table: ConfidentialTable) -> tuple[Cells, Records]:
-    return occupied(table), alike(table)
+def kept(table: ConfidentialTable) -> tuple[Cells, Records]:
+    """The non-empty cells of a table with their true counts, and which of them count the same records.
+
+    The latter are a cell's key and its count. Cells of other records are equal in one of 2^32 cases; they then have the
+    same noise, too.
+    """
+    here = np.flatnonzero(table.cells.astype(np.uint32))  # the low halves are the counts
+    cells, records = here if table.positions is None else table.positions[here], table.cells[here]
+    return (cells, counts_of(records)), records
 
 
 def store_truth(run: Run, folder: Path) -> None:
@@ -64,7 +71,7 @@ def store_truth(run: Run, folder: Path) -> None:
 
 
 def _stored(folder: Path, side: str, table: ConfidentialTable) -> None:
-    (cells, counts), records = _kept(table)
+    (cells, counts), records = kept(table)
     draft = folder / f"{secrets.token_hex(8)}.npz"
     np.savez(draft, cells=cells, counts=counts, records=records)
     draft.replace(_place(folder, side, table.cube))
@@ -95,19 +102,9 @@ def _read_stored(
 _ORIGINAL, _COUNTED = "original", "counted"
 
 
-def alike(table: ConfidentialTable) -> Records:
-    """For each non-empty cell a number that is equal where the same records are counted: its key and its count.
-
-    Cells of other records are equal in one of 2^32 cases; they then have the same noise, too.
-    """
-    return table.cells[np.flatnonzero(counts_of(table.cells))]
-
-
 def occupied(table: ConfidentialTable) -> Cells:
     """The non-empty cells of a table and their true counts."""
-    here = np.flatnonzero(counts_of(table.cells))
-    cells = here if table.positions is None else table.positions[here]
-    return cells.astype(np.int64), counts_of(table.cells[here])
+    return kept(table)[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

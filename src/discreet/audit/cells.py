@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +100,8 @@ def crosstab_numbers(cube: Cube, cells: Integers) -> Integers:
 
 def measured(cube: Cube) -> NDArray[np.bool_]:
     """Cross-tabulation -> whether it is published with noise of its own, and not left out or a sum of others."""
+    if cube.shown is None:
+        return np.ones(len(cube.depths), dtype=bool)
     present = set(cube.measured)
     return np.array([depths in present for depths in cube.depths], dtype=bool)
 
@@ -117,7 +120,7 @@ def _owned(
     codes: dict[bytes, NDArray[np.bool_]],
 ) -> OwnedTable:
     """``codes`` has every set of codes once, so that most comparisons are of a set with itself."""
-    every, present = all_crosstabs(table.cube, universe.codelists), measured(table.cube)
+    every, present = all_crosstabs(table.cube, universe.codelists), measured(table.cube).tolist()
     levels = {id(level): level for one in every for level in one.levels}
     has = {key: codes.setdefault(level.has.tobytes(), level.has) for key, level in levels.items()}
     sizes: list[int] = []
@@ -126,13 +129,15 @@ def _owned(
         if not present[number]:
             sizes.append(0)
             continue
-        here = tuple(has[id(crosstab.levels[k])] for k in _crossed(crosstab))  # codes by their places
+        crossed = _crossed(crosstab)
+        here = tuple([has[id(crosstab.levels[k])] for k in crossed])  # codes by their places
         before = shown.setdefault(crosstab.signature.levels, [])
         if any(covers(box, here) for box in before):
             sizes.append(0)
             continue
         beside = [box for box in before if meets(box, here)]
-        sizes.append(left_over(here, beside))
+        whole = prod([len(crosstab.levels[k].nodes) for k in crossed])
+        sizes.append(left_over(here, beside) if beside else whole)
         if sizes[-1]:
             before.append(here)
             if beside:

@@ -349,8 +349,8 @@ def _tree(variable: str, lists: Iterable[PublishedCodes]) -> Codelist:
 
 def _cells(file: CubeFile) -> Cells:
     parts = [(rows.cells, rows.values) for rows in file.parts()]
-    if not parts:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    if len(parts) < 2:
+        return parts[0] if parts else (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     return np.concatenate([cells for cells, _ in parts]), np.concatenate([values for _, values in parts])
 
 

@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.audit.bound_propagation import whole_table
 from discreet.audit.cells import OwnedTable, measured, once
 from discreet.audit.evidence import Published, Truth
-from discreet.audit.utility_figures import ErrorWays, GapFigures, GapSums, WaySums
+from discreet.audit.utility_figures import ErrorWays, GapFigures, GapSums, WaySums, crosstabs_by_way
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
+from discreet.maths.additivity import CellNoise, DenseCells, Gaps, PartsAlong, dense_gaps, gaps
 from discreet.maths.attacks.disclosure import ORIGINAL, PUBLISHED, CubeGrid, Side, parts_elsewhere, side
-from discreet.maths.cells.alignment import Integers, Places, aligned, nodes_along
+from discreet.maths.cells.alignment import FEW, Integers, aligned, nodes_along
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import (
     Association,
-    CellNoise,
     DistinctCounts,
     ExpectedLosses,
-    PartsAlong,
     class_names,
     errors,
     expected_errors,
-    gaps,
     independence,
+    moments,
     rank_correlation,
 )
 from discreet.programme.cube import Levels
@@ -96,7 +96,8 @@ def _read(owned: OwnedTable, found: Side, crosstab: int, down: int, across: int)
     )
 
 
-Laws = dict[ExpectedLosses, list[int]]  # expectations of a law -> the cross-tabulations that have it
+# [count, measure] expected by a law, and the cross-tabulations that have it
+Laws = list[tuple[Floats, list[int]]]
 LawOf = Callable[[OwnedTable, int], ExpectedLosses | None]
 
 
@@ -204,14 +205,10 @@ class AreaCounts:
         self, true: Integers, counted: Integers, law: ExpectedLosses | None
     ) -> tuple[Floats, Floats]:
         """The probabilities that noise on the counted value distorts the true one by each limit, up and down."""
-        up, down = (np.full((len(true), len(self.limits)), np.nan) for _ in range(2))
         if law is not None:
-            pairs, place = np.unique(np.stack([true, counted]), axis=1, return_inverse=True)
-            found = np.array(
-                [law.tails(int(a), int(c), self.limits) for a, c in pairs.T], dtype=np.float64
-            ).reshape(-1, 2, len(self.limits))
-            up, down = found[place.ravel(), 0], found[place.ravel(), 1]
-        return up, down
+            return law.tails(true, counted, self.limits)
+        unknown = np.full((len(true), len(self.limits)), np.nan)
+        return unknown, unknown
 
     def _classes(self, seen: _Observed) -> Iterator[SizeClass]:
         relative = (seen.published - seen.true) / seen.true
@@ -265,6 +262,7 @@ def _products(seen: _Observed, groups: list[Integers]) -> Floats:
     return np.array([seen.chance_up[m].prod(axis=0) + seen.chance_down[m].prod(axis=0) for m in groups])
 
 
+SPARSE = 4  # possible cells by listed ones beyond which a table is not laid out whole
 UNSWAPPED, COUNTED = "original", "counted"  # before and after swapping
 
 
@@ -376,6 +374,7 @@ class _Run:
     tables: list[TwoWay] = field(default_factory=list)
     areas: AreaCounts = field(init=False)
     laws: dict[PublishedLaw, ExpectedLosses] = field(default_factory=dict)
+    room: Floats = field(default_factory=lambda: np.empty(0))  # for the largest table that was laid out whole
 
     def __post_init__(self) -> None:
         names = (UNSWAPPED, COUNTED) if self.truth.is_swapped else (UNSWAPPED,)
@@ -402,14 +401,14 @@ class _Run:
         found = side(*aligned(owned.values(self.truth)), owned.grid)
         possible = np.array(owned.sizes, dtype=np.int64)
         counted = DistinctCounts.of(found.values[:, -1])  # the noise was added to the last column
-        values, crosstab = found.values[found.own], found.crosstab[found.own]
-        last = values.shape[1] - 1
-        laws = self._by_law(owned)
+        last = found.values.shape[1] - 1
+        laws = [(law.at(counted.counts), crosstabs) for law, crosstabs in self._by_law(owned).items()]
+        grouped = crosstabs_by_way(owned, self.rule.areas)
         for column, sums in enumerate(self.sums.values(), start=1):
-            own = DistinctCounts(counted.counts, counted.place[found.own])
-            expected = self._expected(laws, own, crosstab, possible) if column == last else None
-            found_errors = errors(values[:, column], values[:, 0], crosstab, possible, self.rule.edges)
-            sums.add(owned, found_errors, expected)
+            expected = self._expected(laws, counted, found, possible) if column == last else None
+            shown, true, edges = found.values[:, PUBLISHED], found.values[:, column], self.rule.edges
+            made = errors(true, shown, found.crosstab, possible, edges, found.own, grouped.group)
+            sums.add(owned, made, expected, grouped)
         self.tables += two_way(owned, found)
         self.areas.add(owned, found, self._law_of)
         self._gaps(owned, found, counted, laws)
@@ -424,23 +423,27 @@ class _Run:
             known = self.laws[law] = ExpectedLosses(law)
         return known
 
-    def _by_law(self, owned: OwnedTable) -> Laws:
+    def _by_law(self, owned: OwnedTable) -> dict[ExpectedLosses, list[int]]:
         """All cross-tabulations of a table by their law."""
-        grouped: Laws = {}
-        for crosstab in np.flatnonzero(measured(owned.cube)).tolist():
+        grouped: dict[ExpectedLosses, list[int]] = {}
+        every = np.flatnonzero(measured(owned.cube)).tolist()
+        if not self.published.noise.laws:  # all have the same one
+            law = self._law_of(owned, every[0]) if every else None
+            return {} if law is None else {law: every}
+        for crosstab in every:
             law = self._law_of(owned, crosstab)
             if law is not None:
                 grouped.setdefault(law, []).append(crosstab)
         return grouped
 
     def _expected(
-        self, laws: Laws, counted: DistinctCounts, crosstab: Places, possible: Integers
+        self, laws: Laws, counted: DistinctCounts, found: Side, possible: Integers
     ) -> Floats | None:
         total: Floats | None = None
-        for law, crosstabs in laws.items():
+        for losses, crosstabs in laws:
             here = np.zeros_like(possible)
             here[crosstabs] = possible[crosstabs]
-            part = expected_errors(counted, crosstab, here, self.rule.edges, law)
+            part = expected_errors(counted, found.crosstab, here, self.rule.edges, losses, found.own)
             total = part if total is None else total + part
         return total
 
@@ -453,31 +456,44 @@ class _Run:
         if not grouped:
             if noise.variance is None:
                 return None
-            moments = np.zeros((len(counts), 2))
-            moments[:, 1] = np.where((counts > 0) | (not noise.keeps_zeros), noise.variance, 0)
+            alike = np.zeros((len(counts), 2))
+            alike[:, 1] = np.where((counts > 0) | (not noise.keeps_zeros), noise.variance, 0)
             empty[:, 1] = 0 if noise.keeps_zeros else noise.variance
-            return CellNoise(moments, counted.place, empty, noise.same_noise)
+            return CellNoise(alike, counted.place, empty, noise.same_noise)
         kind, number = counted.place, np.zeros(len(owned.owned), dtype=np.int32)  # of the law
-        for place, (law, crosstabs) in enumerate(grouped.items()):
+        every = [moments(losses) for losses, _ in grouped]
+        for place, (_, crosstabs) in enumerate(grouped):
             number[crosstabs] = place
-            empty[crosstabs] = law.moments(np.zeros(1, dtype=np.int64))
+            empty[crosstabs] = every[place][counted.zero]
         if len(grouped) > 1:
             kind = kind + np.int32(len(counts)) * number[found.crosstab]
-        every = np.concatenate([law.moments(counts) for law in grouped])
-        return CellNoise(every, kind, empty, noise.same_noise)
+        return CellNoise(np.concatenate(every), kind, empty, noise.same_noise)
 
     def _gaps(self, owned: OwnedTable, found: Side, counted: DistinctCounts, laws: Laws) -> None:
         noise = self._noise(owned, found, counted, laws)
         silent = CellNoise(
             np.zeros((len(counted.counts), 2)), counted.place, np.zeros((len(owned.owned), 2)), False
         )
-        totals = measured(owned.cube)
-        for k, axis in enumerate(owned.cube.axes):
-            along = _parts_along(found, owned.grid, k, totals)
-            judged = gaps(
-                found.cells, found.values[:, 0], found.values[:, -1], noise or silent, found.crosstab, along
-            )
-            self.gap_sums.add(axis.variable, judged, has_expected=noise is not None)
+        for variable, judged in self._gaps_along_axes(owned, found, noise or silent):
+            self.gap_sums.add(variable, judged, has_expected=noise is not None)
+
+    def _gaps_along_axes(
+        self, owned: OwnedTable, found: Side, noise: CellNoise
+    ) -> Iterator[tuple[str, Gaps]]:
+        """The gaps along each axis: over the whole grid, unless most of that is empty or noisy where empty."""
+        cube, shown, true = owned.cube, found.values[:, PUBLISHED], found.values[:, -1]
+        if cube.size > SPARSE * len(found.cells) + FEW or owned.earlier or noise.empty.any():
+            for k, axis in enumerate(cube.axes):
+                along = _parts_along(found, owned.grid, k, measured(cube))
+                yield axis.variable, gaps(found.cells, shown, true, noise, found.crosstab, along)
+            return
+        if self.room.size < 4 * cube.size:
+            self.room = np.empty(4 * cube.size)
+        room = self.room[: 4 * cube.size].reshape(4, -1)
+        table = DenseCells.of(room, found.cells, shown, true, noise)
+        for k, tuples in whole_table(owned).items():
+            parts = tuples.families, tuples.choice
+            yield cube.axes[k].variable, dense_gaps(table, tuples.shape, *parts, noise.same_noise)
 
 
 def _parts_along(found: Side, grid: CubeGrid, axis: int, totals: NDArray[np.bool_]) -> PartsAlong:

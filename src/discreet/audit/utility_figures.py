@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from discreet.audit.cells import OwnedTable, Way, ways
+from discreet.maths.additivity import Gaps
 from discreet.maths.cells.alignment import Integers
 from discreet.maths.noise.law import Floats
 from discreet.maths.utility import (
     CellErrors,
-    Gaps,
     Measure,
-    absolute_quantile,
+    absolute_quantiles,
     class_names,
     hellinger,
     hellinger_of_counts,
-    relative_quantile,
+    relative_quantiles,
 )
 
 LOSSES = (Measure.L1, Measure.L2, Measure.L3)
@@ -144,6 +143,32 @@ class _Added:
     crosstabs: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class CrosstabsByWay:
+    """The cross-tabulations of a table in groups that are added in the same ways."""
+
+    group: Integers  # cross-tabulation -> its group; those that show nothing new are in the first
+    groups: dict[Way, list[int]]  # way -> the groups that are added in it
+    new: Integers  # the cross-tabulations that show new cells
+
+    def members(self, groups: list[int]) -> Integers:
+        """The cross-tabulations of some groups that show new cells, ascending."""
+        return self.new[np.isin(self.group[self.new], groups)]
+
+
+def crosstabs_by_way(owned: OwnedTable, areas: tuple[str, ...]) -> CrosstabsByWay:
+    """Group the cross-tabulations of a table."""
+    group = np.zeros(len(owned.owned), dtype=np.int64)
+    numbers: dict[tuple[Way, ...], int] = {}
+    for c in owned.new:
+        group[c] = numbers.setdefault(tuple(ways(owned, owned.levels(c), areas)), len(numbers))
+    groups: dict[Way, list[int]] = {}
+    for every, number in numbers.items():
+        for way in every:
+            groups.setdefault(way, []).append(number)
+    return CrosstabsByWay(group, groups, np.array(owned.new, dtype=np.int64))
+
+
 @dataclass(eq=False)
 class WaySums:
     """The sums of errors against the true counts before or after swapping, while tables are added."""
@@ -155,24 +180,21 @@ class WaySums:
     margins: list[Margin] = field(default_factory=list)
     has_expected: bool = False
 
-    def add(self, owned: OwnedTable, errors: CellErrors, expected: Floats | None) -> None:
+    def add(
+        self, owned: OwnedTable, errors: CellErrors, expected: Floats | None, grouped: CrosstabsByWay
+    ) -> None:
         """Add a table's cross-tabulations."""
         self.has_expected |= expected is not None
         expected = np.zeros_like(errors.sums) if expected is None else expected
         distances = np.stack([hellinger(errors.overlap), hellinger_of_counts(errors.overlap)], axis=1)
-        by_way: dict[Way, list[int]] = {}
-        for c in owned.new:
-            for way in ways(owned, owned.levels(c), self.areas):
-                by_way.setdefault(way, []).append(c)
-        counted = cache(partial(_counted, errors))  # the same cross-tabulations are in several ways
-        for way, crosstabs in by_way.items():
+        for way, groups in grouped.groups.items():
+            crosstabs = grouped.members(groups)
             one = self.added.get(way) or self._nothing(errors)
-            cells, absolute, relative = counted(tuple(crosstabs))
             self.added[way] = _Added(
-                one.cells + cells,
+                one.cells + errors.cells[crosstabs].sum(axis=0),
                 _added(one.sums, errors.sums[crosstabs]),
-                one.absolute + absolute,
-                one.relative + relative,
+                one.absolute + errors.absolute[groups].sum(axis=0),
+                one.relative + errors.relative[groups].sum(axis=0),
                 _added(one.expected, expected[crosstabs]),
                 _added(one.distances, distances[crosstabs]),
                 one.crosstabs + len(crosstabs),
@@ -219,19 +241,10 @@ class WaySums:
             int(one.cells[some].sum()),
             _by_measure(one.sums[some]),
             _by_measure(one.expected[some]) if self.has_expected else None,
-            {share: absolute_quantile(absolute, share) for share in self.quantiles},
-            {share: relative_quantile(relative, share) for share in self.quantiles},
+            dict(zip(self.quantiles, absolute_quantiles(absolute, self.quantiles), strict=True)),
+            dict(zip(self.quantiles, relative_quantiles(relative, self.quantiles), strict=True)),
             is_empty=some.start == 0,
         )
-
-
-def _counted(errors: CellErrors, crosstabs: tuple[int, ...]) -> tuple[Integers, Integers, Integers]:
-    """The numbers of cells of some cross-tabulations: by size class, and also by absolute and by relative error."""
-    some = list(crosstabs)
-    cells, absolute, relative = (
-        part[some].sum(axis=0) for part in (errors.cells, errors.absolute, errors.relative)
-    )
-    return cells, absolute, relative
 
 
 def _added(first: Floats, others: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Utility: errors of published counts, realised and expected, additivity gaps, and measures of association."""
+"""Utility: errors of published counts, realised and expected, and measures of association."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.lazy import lazily, njit
-from discreet.maths.cells.alignment import NOWHERE, Integers, Places
-from discreet.maths.noise.law import Floats
-from discreet.maths.noise.publishing import PublishedLaw
+from discreet.maths.cells.alignment import Integers, Places, distinct_numbers
+from discreet.maths.noise.law import UNSETTLED, Floats
+from discreet.maths.noise.publishing import UNCHANGED, PublishedLaw
 
 if TYPE_CHECKING:
     from scipy import special
@@ -28,8 +28,10 @@ OCTAVES = 24
 ABSOLUTE_BINS = PLAIN + PER_OCTAVE * OCTAVES
 LEAST_RELATIVE = -14  # relative errors from 2^-14 to 2^10 have bins; 0 has one of its own
 RELATIVE_BINS = 1 + PER_OCTAVE * OCTAVES
+SMALL = 1 << 12  # counts below this are their own places among the distinct ones
 STORED = 1 << 17  # counts below this have their expectations stored
 AT_ONCE = 1 << 20  # values that expectations are worked out for at a time
+FEW_CHANGES, FEW_COUNTS = 16, 1 << 12  # errors and counts below these have their bins and roots stored
 
 
 class Measure(IntEnum):
@@ -46,25 +48,26 @@ class Measure(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class DistinctCounts:
-    """The different counts of some cells ascending, and which of them each cell has."""
+    """The counts that some cells may have ascending, zero among them, and which of them each cell has."""
 
     counts: Integers
     place: Places
 
+    @property
+    def zero(self) -> int:
+        """The place of the count zero."""
+        return int(np.searchsorted(self.counts, 0))
+
     @classmethod
     def of(cls, counts: Integers) -> DistinctCounts:
-        """Without sorting, but for the few large ones."""
+        """Without sorting, but for the few large ones: all small counts are listed, whether a cell has them or not."""
         if counts.min(initial=0) < 0:
-            distinct, where = np.unique(counts, return_inverse=True)
-            return cls(distinct, where.astype(np.int32))
-        few = np.minimum(counts, STORED)
-        small = np.flatnonzero(np.bincount(few, minlength=STORED + 1)[:STORED])
-        places = np.zeros(STORED + 1, dtype=np.int32)
-        places[small] = np.arange(len(small))
-        place, large = places[few], np.flatnonzero(counts >= STORED)
+            distinct, where = np.unique(np.append(counts, 0), return_inverse=True)
+            return cls(distinct, where[:-1].astype(np.int32))
+        place, large = np.minimum(counts, SMALL).astype(np.int32), np.flatnonzero(counts >= SMALL)
         distinct, where = np.unique(counts[large], return_inverse=True)
-        place[large] = len(small) + where
-        return cls(np.concatenate([small, distinct]), place)
+        place[large] = SMALL + where
+        return cls(np.concatenate([np.arange(SMALL), distinct]), place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +76,8 @@ class CellErrors:
 
     cells: Integers  # [cross-tabulation, class]
     sums: Floats  # [cross-tabulation, class, measure]
-    absolute: Integers  # [cross-tabulation, class, bin]
-    relative: Integers  # [cross-tabulation, class, bin]
+    absolute: Integers  # [group of cross-tabulations, class, bin]
+    relative: Integers  # [group of cross-tabulations, class, bin]
     overlap: (
         Floats  # [cross-tabulation, 4]: sum sqrt(a b), sum a, sum b, sum (sqrt a - sqrt b)^2; negative b as 0
     )
@@ -86,26 +89,38 @@ def errors(
     crosstab: Places,
     possible: Integers,
     edges: tuple[int, ...],
+    own: NDArray[np.bool_] | None = None,
+    groups: Integers | None = None,
 ) -> CellErrors:
     """Add up the errors of the listed cells, and of the ``possible`` ones that are zero on both sides.
 
     ``possible`` is the number of cells of each cross-tabulation, 0 for those that are not looked at. A size class
-    begins at each edge, the first of which is 1.
+    begins at each edge, the first of which is 1. ``own``: which cells are looked at; ``groups``: by which group of
+    cross-tabulations the sizes of errors are counted, each its own where none are given.
     """
-    shape = (len(possible), len(edges) + 1)
+    groups = np.arange(len(possible)) if groups is None else groups
+    shape, grouped = (len(possible), len(edges) + 1), (int(groups.max(initial=-1)) + 1, len(edges) + 1)
     found = CellErrors(
         np.zeros(shape, dtype=np.int64),
         np.zeros((*shape, len(Measure))),
-        np.zeros((*shape, ABSOLUTE_BINS), dtype=np.int64),
-        np.zeros((*shape, RELATIVE_BINS), dtype=np.int64),
+        np.zeros((*grouped, ABSOLUTE_BINS), dtype=np.int64),
+        np.zeros((*grouped, RELATIVE_BINS), dtype=np.int64),
         np.zeros((len(possible), 4)),
     )
-    _add(true, published, crosstab, possible, np.array(edges, dtype=np.int64), *vars(found).values())
+    bins = (found.absolute, found.relative, *_small_bins())
+    _add(
+        true, published, crosstab, _every(own, crosstab), possible, groups, np.array(edges, dtype=np.int64),
+        found.cells, found.sums, bins, found.overlap,
+    )  # fmt: skip
     both_zero = np.maximum(possible - found.cells.sum(axis=1), 0)
     found.cells[:, 0] += both_zero
     found.sums[:, 0, [Measure.UNCHANGED, Measure.ZERO]] += both_zero[:, None]
-    found.absolute[:, 0, 0] += both_zero
+    np.add.at(found.absolute[:, 0, 0], groups, both_zero)
     return found
+
+
+def _every(own: NDArray[np.bool_] | None, crosstab: Places) -> NDArray[np.bool_]:
+    return np.ones(len(crosstab), dtype=np.bool_) if own is None else own
 
 
 def expected_errors(
@@ -113,14 +128,19 @@ def expected_errors(
     crosstab: Places,
     possible: Integers,
     edges: tuple[int, ...],
-    per_count: ExpectedLosses,
+    losses: Floats,
+    own: NDArray[np.bool_] | None = None,
 ) -> Floats:
-    """The expected sums[cross-tabulation, class, measure] where every cell's noise has the same law."""
+    """The expected sums[cross-tabulation, class, measure] where every cell's noise has the same law.
+
+    ``losses`` has the expectations of each of the counts; ``own``: which cells are looked at.
+    """
     sums = np.zeros((len(possible), len(edges) + 1, len(Measure)))
     klass = np.searchsorted(np.array(edges), true.counts, side="right")
     occupied = np.zeros(len(possible), dtype=np.int64)
-    _add_expected(per_count.at(true.counts), klass, true.place, crosstab, possible, sums, occupied)
-    sums[:, 0] = (possible - occupied)[:, None] * per_count.at(np.zeros(1, dtype=np.int64))
+    own = _every(own, crosstab)
+    _add_expected(losses, klass, true.place, crosstab, own, possible, sums, occupied)
+    sums[:, 0] = (possible - occupied)[:, None] * losses[true.zero]
     return sums
 
 
@@ -135,14 +155,42 @@ class ExpectedLosses:
         """The expectations of counts below a limit as far as they were needed, and of which they are known."""
         return np.zeros((STORED, len(Measure))), np.zeros(STORED, dtype=np.bool_)
 
+    @cached_property
+    def _large(self) -> tuple[float, Integers, Floats, Floats]:
+        """The smallest count from which only L3 varies, the changes and their probabilities, the other expectations.
+
+        From there on all noise has one law, is published as it is, and leaves no count at or below zero.
+        """
+        if self.law.publishing != UNCHANGED or self.law.settled == UNSETTLED:
+            return math.inf, np.empty(0, dtype=np.int64), np.empty(0), np.zeros(len(Measure))
+        noise = self.law.law.row(self.law.settled)
+        first = max(self.law.settled, 1 - (noise.first - self.law.settled))
+        changes = noise.values - self.law.settled
+        return (
+            first,
+            changes,
+            noise.p,
+            _expectations(np.array([first]), (first + changes)[None], noise.p[None])[0],
+        )
+
     def at(self, counts: Integers) -> Floats:
         """[count, measure]: sum over j of p(i -> j) times the measure; each small count is worked out once."""
+        first, changes, p, others = self._large
+        large = counts >= first
+        if not large.any():
+            return self._of_small(counts)
+        found = np.tile(others, (len(counts), 1))
+        found[~large] = self._of_small(counts[~large])
+        found[large, Measure.L3] = _mean_root_change(counts[large], changes, p)
+        return found
+
+    def _of_small(self, counts: Integers) -> Floats:
         stored, known = self._stored
-        small = counts < STORED
-        if not small.all():
+        few = counts < STORED
+        if not few.all():
             found = np.empty((len(counts), len(Measure)))
-            distinct, place = np.unique(counts[~small], return_inverse=True)
-            found[small], found[~small] = self.at(counts[small]), self._computed(distinct)[place]
+            distinct, place = np.unique(counts[~few], return_inverse=True)
+            found[few], found[~few] = self._of_small(counts[few]), self._computed(distinct)[place]
             return found
         if not known[counts].all():
             new = np.unique(counts[~known[counts]])
@@ -166,20 +214,44 @@ class ExpectedLosses:
                 found[part] = _expectations(counts[part], shown, noise.p[None])
         return found
 
-    def moments(self, counts: Integers) -> Floats:
-        """[count, 2]: mean and variance of the change."""
-        expected = self.at(counts)
-        bias = expected[:, Measure.BIAS]
-        return np.stack([bias, np.maximum(expected[:, Measure.L2] - bias**2, 0)], axis=1)
+    def tails(self, true: Integers, counted: Integers, limits: Sequence[float]) -> tuple[Floats, Floats]:
+        """[cell, limit]: Pr[b >= (1 + r) a] and Pr[b <= (1 - r) a] for each limit r.
 
-    def tails(self, true: int, counted: int, limits: Sequence[float]) -> tuple[list[float], list[float]]:
-        """Pr[b >= (1 + r) a] and Pr[b <= (1 - r) a] for each limit r: noise on ``counted``, judged by a = ``true``."""
-        row = self.law.row(counted)
-        relative = (row.values - true) / true
-        return (
-            [float(row.p[relative >= limit].sum()) for limit in limits],
-            [float(row.p[relative <= -limit].sum()) for limit in limits],
-        )
+        The noise is on ``counted``, judged by a = ``true``; each pair of them is worked out once.
+        """
+        pairs, where = np.unique(np.stack([true, counted]), axis=1, return_inverse=True)
+        found = np.zeros((2, pairs.shape[1], len(limits)))
+        known = pairs[1] >= self.law.settled
+        for at in np.flatnonzero(~known).tolist():
+            row = self.law.row(int(pairs[1, at]))
+            found[:, at] = _tails(pairs[:1, at], row.values[None], row.p, limits)[:, 0]
+        if known.any():
+            noise = self.law.law.row(self.law.settled)
+            shown = self.law.publishing.publish(pairs[1, known, None] + (noise.values - self.law.settled))
+            found[:, known] = _tails(pairs[0, known], shown, noise.p, limits)
+        up, down = found[:, where.ravel()]
+        return up, down
+
+
+def _tails(true: Integers, published: Integers, p: Floats, limits: Sequence[float]) -> Floats:
+    """[side, count, limit] where published[count, k] has the probability p[k]."""
+    relative = (published - true[:, None]) / true[:, None]
+    sides = [[np.where(sign * relative >= limit, p, 0.0).sum(axis=1) for limit in limits] for sign in (1, -1)]
+    return np.moveaxis(np.array(sides).reshape(2, len(limits), len(true)), 1, 2)
+
+
+def _mean_root_change(counts: Integers, changes: Integers, p: Floats) -> Floats:
+    """E abs(sqrt(a + v) - sqrt(a)) of each count a, where the change v has the probability p."""
+    roots, found = np.sqrt(counts), np.zeros(len(counts))
+    for change, chance in zip(changes.tolist(), p.tolist(), strict=True):
+        found += np.abs(np.sqrt(counts + change) - roots) * chance
+    return found
+
+
+def moments(losses: Floats) -> Floats:
+    """[count, 2]: mean and variance of the change, from the expectations of each count."""
+    bias = losses[:, Measure.BIAS]
+    return np.stack([bias, np.maximum(losses[:, Measure.L2] - bias**2, 0)], axis=1)
 
 
 def _expectations(counts: Integers, published: Integers, p: Floats) -> Floats:
@@ -221,25 +293,29 @@ def hellinger_of_counts(overlap: Floats) -> Floats:
     return distance
 
 
-def absolute_quantile(bins: Integers, share: float) -> int | None:
+def absolute_quantiles(bins: Integers, shares: Sequence[float]) -> list[int | None]:
     """The smallest error that so many do not exceed: exact below 64, then the end of its bin; None of no cells."""
-    at = _bin_at(bins, share)
-    if at is None or at < PLAIN:
-        return at
-    return math.floor(PLAIN * 2 ** ((at - PLAIN) / PER_OCTAVE))
+    return [
+        at if at is None or at < PLAIN else math.floor(PLAIN * 2 ** ((at - PLAIN) / PER_OCTAVE))
+        for at in _bins_at(bins, shares)
+    ]
 
 
-def relative_quantile(bins: Integers, share: float) -> float | None:
+def relative_quantiles(bins: Integers, shares: Sequence[float]) -> list[float | None]:
     """The same of relative errors: the end of the bin."""
-    at = _bin_at(bins, share)
-    return at if at is None or at == 0 else float(2 ** (LEAST_RELATIVE + (at - 1) / PER_OCTAVE))
+    return [
+        at if at is None or at == 0 else float(2 ** (LEAST_RELATIVE + (at - 1) / PER_OCTAVE))
+        for at in _bins_at(bins, shares)
+    ]
 
 
-def _bin_at(bins: Integers, share: float) -> int | None:
-    total = int(bins.sum())
-    if not total:
-        return None
-    return int(np.searchsorted(np.cumsum(bins), share * total - 1e-9, side="left"))
+def _bins_at(bins: Integers, shares: Sequence[float]) -> list[int] | list[None]:
+    up_to = np.cumsum(bins)
+    if not len(up_to) or not up_to[-1]:
+        return [None] * len(shares)
+    wanted = np.array(shares) * int(up_to[-1]) - 1e-9
+    found: list[int] = np.searchsorted(up_to, wanted, side="left").tolist()
+    return found
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -249,51 +325,84 @@ def _octave_bin(ratio: Any, most: Any) -> int:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _relative_bin(change: Any, a: Any) -> int:
+    """The bin of the relative error of a true count above zero."""
+    if change == 0:
+        return 0
+    at: int = 1 + _octave_bin(change / a * 2.0**-LEAST_RELATIVE, RELATIVE_BINS - 2)
+    return at
+
+
+@cache
+def _small_bins() -> tuple[NDArray[np.int16], Floats]:
+    """[change, true count] -> bin of the relative error, and the roots of counts: of small ones, worked out once."""
+    bins = np.zeros((FEW_CHANGES, FEW_COUNTS), dtype=np.int16)
+    _fill_bins(bins)
+    return bins, np.sqrt(np.arange(FEW_COUNTS, dtype=np.float64))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _fill_bins(bins: Any) -> None:
+    for change in range(bins.shape[0]):
+        for a in range(1, bins.shape[1]):
+            bins[change, a] = _relative_bin(change, a)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _add(
     true: Any,
     published: Any,
     crosstab: Any,
+    own: Any,
     possible: Any,
+    groups: Any,
     edges: Any,
     cells: Any,
     sums: Any,
-    absolute: Any,
-    relative: Any,
+    bins: Any,
     overlap: Any,
 ) -> None:
+    absolute, relative, small, roots = bins
     for i in range(true.size):
         c, a, b = crosstab[i], true[i], published[i]
-        if possible[c] == 0 or (a == 0 and b == 0):
+        if not own[i] or possible[c] == 0 or (a == 0 and b == 0):
             continue
-        k = np.searchsorted(edges, a, side="right")
+        k = 0
+        while k < edges.size and a >= edges[k]:
+            k += 1
         change = abs(b - a)
-        root = math.sqrt(abs(b)) if b >= 0 else -math.sqrt(abs(b))
+        true_root = roots[a] if 0 <= a < roots.size else math.sqrt(a)
+        size_root = roots[abs(b)] if abs(b) < roots.size else math.sqrt(abs(b))
+        shown = size_root if b > 0 else 0.0  # negative values as zero
         cells[c, k] += 1
-        sums[c, k, 0] += change
-        sums[c, k, 1] += float(change) * change
-        sums[c, k, 2] += abs(root - math.sqrt(a))
-        sums[c, k, 3] += change == 0
-        sums[c, k, 4] += b == 0
-        sums[c, k, 5] += b > 0
-        sums[c, k, 6] += b - a
+        here = sums[c, k]
+        here[0] += change
+        here[1] += float(change) * change
+        here[2] += abs((size_root if b >= 0 else -size_root) - true_root)
+        here[3] += change == 0
+        here[4] += b == 0
+        here[5] += b > 0
+        here[6] += b - a
+        g = groups[c]
         at = change if change < PLAIN else PLAIN + _octave_bin(change / PLAIN, PER_OCTAVE * OCTAVES - 1)
-        absolute[c, k, at] += 1
+        absolute[g, k, at] += 1
         if a > 0:
-            ratio = change / a * 2.0**-LEAST_RELATIVE
-            relative[c, k, 1 + _octave_bin(ratio, RELATIVE_BINS - 2) if change else 0] += 1
-        overlap[c, 0] += math.sqrt(float(a) * max(b, 0))
-        overlap[c, 1] += a
-        overlap[c, 2] += max(b, 0)
-        overlap[c, 3] += (math.sqrt(a) - math.sqrt(max(b, 0))) ** 2
+            few = change < small.shape[0] and a < small.shape[1]
+            relative[g, k, small[change, a] if few else _relative_bin(change, a)] += 1
+        both = overlap[c]
+        both[0] += math.sqrt(float(a) * max(b, 0))
+        both[1] += a
+        both[2] += max(b, 0)
+        both[3] += (true_root - shown) ** 2
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _add_expected(
-    per_count: Any, klass: Any, place: Any, crosstab: Any, possible: Any, sums: Any, occupied: Any
+    per_count: Any, klass: Any, place: Any, crosstab: Any, own: Any, possible: Any, sums: Any, occupied: Any
 ) -> None:
     for i in range(place.size):
         c, k = crosstab[i], klass[place[i]]
-        if k == 0 or possible[c] == 0:
+        if k == 0 or not own[i] or possible[c] == 0:
             continue
         occupied[c] += 1
         for m in range(per_count.shape[1]):
@@ -342,130 +451,6 @@ def expected_error(count: int, published: NDArray[np.int64], p: Floats) -> CellE
     )
 
 
-@dataclass(frozen=True, eq=False)
-class CellNoise:
-    """Mean and variance of the noise of each listed cell, and of an empty cell of each cross-tabulation."""
-
-    moments: Floats  # [kind, 2]
-    kind: NDArray[np.int32]  # cell -> which of them it has
-    empty: Floats  # [cross-tabulation, 2]
-    same_noise: bool  # the same participants have the same noise
-
-
-@dataclass(frozen=True, eq=False)
-class PartsAlong:
-    """The parts of the cells of a table along one axis."""
-
-    stride: int
-    children: Integers  # node -> its parts, listed or not
-    wider: Places  # cell -> the one that it is a part of
-    deeper: int  # what is added to the number of a cell's cross-tabulation for that of its parts
-    totals: NDArray[np.bool_]  # cross-tabulation -> whether its cells are compared with their parts ..
-    own: NDArray[np.bool_]  # .. and whether its cells are counted here as parts
-    elsewhere: NDArray[np.bool_] | None = None  # cell -> whether its parts are counted elsewhere all the same
-
-
-@dataclass(frozen=True, eq=False)
-class Gaps:
-    """Sums by cross-tabulation of the parts: [totals, open gaps, sum of sizes, sum of squares, expected squares]."""
-
-    sums: Floats
-    largest: Integers
-
-    TOTALS, OPEN, SIZE, SQUARE, EXPECTED = range(5)
-
-
-def gaps(
-    cells: Integers,
-    published: Integers,
-    true: Integers,
-    noise: CellNoise,
-    crosstab: Places,
-    along: PartsAlong,
-) -> Gaps:
-    """Compare each total that is not zero with the sum of the cells below it along one axis.
-
-    With independent noise the gap has the expected square var(total) + sum var(parts) + (bias of the total - sum of
-    biases)^2; with the noise of participants it is zero where one part has all of them.
-    """
-    found = Gaps(np.zeros((len(noise.empty), 5)), np.zeros(len(noise.empty), dtype=np.int64))
-    below = (
-        *np.zeros((2, len(cells)), dtype=np.int64),
-        np.zeros((len(cells), 2)),
-        np.zeros(len(cells), dtype=np.bool_),
-    )
-    _gather(published, true, noise.moments, noise.kind, along.wider, noise.same_noise, *below)
-    elsewhere = np.empty(0, dtype=np.bool_) if along.elsewhere is None else along.elsewhere
-    axis = (along.stride, along.children, along.deeper, along.totals, along.own, elsewhere)
-    _compare(
-        cells, published, true, noise.moments, noise.kind, noise.empty, crosstab, axis, below,
-        found.sums, found.largest,
-    )  # fmt: skip
-    return found
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _gather(
-    published: Any,
-    true: Any,
-    moments: Any,
-    kind: Any,
-    wider: Any,
-    same_noise: Any,
-    parts: Any,
-    number: Any,
-    summed: Any,
-    same: Any,
-) -> None:
-    for i in range(published.size):
-        j = wider[i]
-        if j == NOWHERE:
-            continue
-        parts[j] += published[i]
-        number[j] += 1
-        summed[j, 0] += moments[kind[i], 0]
-        summed[j, 1] += moments[kind[i], 1]
-        same[j] |= same_noise and true[i] == true[j]
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _compare(
-    cells: Any,
-    published: Any,
-    true: Any,
-    moments: Any,
-    kind: Any,
-    empty: Any,
-    crosstab: Any,
-    axis: Any,
-    below: Any,
-    sums: Any,
-    largest: Any,
-) -> None:
-    stride, children, deeper, totals, own, elsewhere = axis
-    parts, number, summed, same = below
-    node, end = 0, np.int64(-1)  # the node is computed once for each run of cells that share it
-    for j in range(published.size):
-        if cells[j] >= end:
-            node = (cells[j] // stride) % children.size
-            end = (cells[j] // stride + 1) * stride
-        if true[j] <= 0 or children[node] == 0 or not totals[crosstab[j]]:
-            continue
-        c = crosstab[j] + deeper
-        if not own[c] or (elsewhere.size and elsewhere[j]):
-            continue
-        gap = abs(published[j] - parts[j])
-        unlisted = children[node] - number[j]
-        sums[c, 0] += 1
-        sums[c, 1] += gap != 0
-        sums[c, 2] += gap
-        sums[c, 3] += float(gap) * gap
-        if not same[j]:
-            bias = moments[kind[j], 0] - summed[j, 0] - unlisted * empty[c, 0]
-            sums[c, 4] += moments[kind[j], 1] + summed[j, 1] + unlisted * empty[c, 1] + bias * bias
-        largest[c] = max(largest[c], gap)
-
-
 @dataclass(frozen=True)
 class Association:
     """chi2 = n (sum x^2 / (r c) - 1); V = sqrt(chi2 / (n min(rows - 1, columns - 1))); None where it has no meaning."""
@@ -503,6 +488,7 @@ def rank_correlation(true: Integers, published: Integers) -> float | None:
 
 def _ranks(values: Integers) -> Floats:
     """Ranks from 1; equal values share the mean of their ranks."""
-    _, which, number = np.unique(values, return_inverse=True, return_counts=True)
+    first = values.min(initial=0)
+    _, which, number = distinct_numbers(values - first, int(values.max(initial=0) - first) + 1)
     means: Floats = np.cumsum(number) - (number - 1) / 2
     return means[which]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
 
@@ -249,15 +249,15 @@ def all_crosstabs(cube: Cube, codelists: Mapping[str, Codelist]) -> tuple[CrossT
 
 def _make_crosstabs(cube: Cube, trees: Sequence[Codelist]) -> tuple[CrossTab, ...]:
     order = tuple(sorted(range(len(cube.axes)), key=lambda k: cube.axes[k].variable))
-    choices = [_levels(axis, tree) for axis, tree in zip(cube.axes, trees, strict=True)]
+    levels = [_levels(axis, tree) for axis, tree in zip(cube.axes, trees, strict=True)]
     return tuple(
         CrossTab(
-            cube.signature(tuple(depth for depth, _ in chosen)),
-            tuple(depth for depth, _ in chosen),
-            tuple(level for _, level in chosen),
+            cube.signature(depths),
+            depths,
+            tuple(level[depth] for level, depth in zip(levels, depths, strict=True)),
             order,
         )
-        for chosen in product(*(choice.items() for choice in choices))
+        for depths in cube.depths
     )
 
 
@@ -271,6 +271,7 @@ def signatures(cubes: Iterable[Cube]) -> tuple[Signature, ...]:
     return tuple({cube.signature(depths): None for cube in cubes for depths in cube.measured})
 
 
+@lru_cache(maxsize=256)  # the cubes of a programme share their axes
 def _levels(axis: Breakdown, tree: Codelist) -> dict[int, Level]:
     """Depth -> level of an axis; the codes of one depth are numbered in the order of the codelist."""
     levels = {0: Level(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), 1)}

@@ -188,15 +188,6 @@ Values = NDArray[Any]  # int64 counts, or float64 estimates
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Some rows of a cube."""
-
-    nodes: tuple[NDArray[np.int64], ...]  # one array for each axis
-    cells: NDArray[np.int64]  # flat positions in the grid of all nodes, ascending
-    values: Values
-
-
-@dataclass(frozen=True, eq=False)
 class Texts:
     """A column of texts: the different ones, and which of them each row has."""
 
@@ -210,10 +201,39 @@ class Texts:
         return np.array_equal(wanted[nodes], self.which)
 
 
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """A column of codes by the nodes of its axis: those of the different codes, and which of them each row has."""
+
+    distinct: NDArray[np.int64]
+    which: NDArray[np.int32]
+
+    def times(self, stride: int) -> NDArray[np.int64]:
+        """What the node of each row adds to its position in the grid."""
+        # no code is beyond the dictionary: that was validated
+        return np.take(self.distinct * stride, self.which, mode="clip")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a cube."""
+
+    axes: tuple[Nodes, ...]
+    cells: NDArray[np.int64]  # flat positions in the grid of all nodes, ascending
+    values: Values
+
+    @cached_property
+    def nodes(self) -> tuple[NDArray[np.int64], ...]:
+        """The nodes of the rows, one array for each axis."""
+        return tuple(axis.times(1) for axis in self.axes)
+
+
 def texts_of(column: pa.ChunkedArray) -> Texts:
     """A dictionary-encoded column as one."""
-    whole = column.unify_dictionaries().combine_chunks()
-    chunk = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    if column.num_chunks != 1:
+        whole = column.unify_dictionaries().combine_chunks()
+        column = whole if isinstance(whole, pa.ChunkedArray) else pa.chunked_array([whole])
+    chunk = column.chunk(0)
     return Texts(tuple(chunk.dictionary.to_pylist()), chunk.indices.to_numpy())
 
 
@@ -248,12 +268,14 @@ class CubeFile:
         strides = np.cumprod([1, *(len(codes) for codes in reversed(self.codes))])[-2::-1]
         last = -1
         for table in self._row_groups(columns):
-            nodes = tuple(self._nodes(k, table) for k in range(len(self.codes)))
-            cells = np.asarray(sum(n * stride for n, stride in zip(nodes, strides, strict=True)))
+            axes = tuple(self._nodes(k, table) for k in range(len(self.codes)))
+            cells = np.zeros(len(table), dtype=np.int64)
+            for axis, stride in zip(axes, strides.tolist(), strict=True):
+                cells += axis.times(stride)
             values = table[VALUE].to_numpy()
             self._require_rows(cells, last, values)
             last = int(cells[-1])
-            yield Rows(nodes, cells, values), {name: texts_of(table[name]) for name in columns}
+            yield Rows(axes, cells, values), {name: texts_of(table[name]) for name in columns}
 
     @cached_property
     def _positions(self) -> tuple[dict[str, int], ...]:
@@ -284,18 +306,16 @@ class CubeFile:
         except UNREADABLE:
             raise BrokenRelease(f"cube {self.entry.id}: its file is not readable as Parquet") from None
 
-    def _nodes(self, axis: int, table: pa.Table) -> NDArray[np.int64]:
+    def _nodes(self, axis: int, table: pa.Table) -> Nodes:
         variable, position = self.entry.axes[axis].variable, self._positions[axis]
         column = texts_of(table[variable])
         strange = [code for code in column.distinct if code not in position]
         if strange:
             raise BrokenRelease(f"cube {self.entry.id}: {variable} has the unlisted code {strange[0]!r}")
-        node_of: NDArray[np.int64] = np.array([position[code] for code in column.distinct], dtype=np.int64)
-        nodes: NDArray[np.int64] = node_of[column.which]
-        return nodes
+        return Nodes(np.array([position[code] for code in column.distinct], dtype=np.int64), column.which)
 
     def _require_rows(self, cells: NDArray[np.int64], last: int, values: Values) -> None:
-        if (np.diff(cells, prepend=last) <= 0).any():
+        if cells[0] <= last or not (cells[1:] > cells[:-1]).all():
             raise BrokenRelease(
                 f"cube {self.entry.id}: its rows are not in the order of its codes, or one occurs twice"
             )

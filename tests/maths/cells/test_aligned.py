@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.maths.cells.alignment import NOWHERE, aligned, nodes_along, wider_cells
+from discreet.maths.cells.alignment import NOWHERE, add_digits, aligned, nodes_along, wider_cells
 
 Table = dict[int, int]
 sparse = st.dictionaries(st.integers(0, 60), st.integers(-3, 9), max_size=30)
@@ -44,6 +44,20 @@ def test_the_wider_cell_has_the_parent_along_the_axis(
         parent = int(parents[node])
         wider = place.get(cell - (node - parent) * stride, NOWHERE) if parent >= 0 else NOWHERE
         assert found == wider
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.data())
+def test_digits_of_all_axes_are_added_up(sizes: list[int], data: st.DataObject) -> None:
+    shape = tuple(sizes)
+    size = int(np.prod(shape))
+    cells = np.array(sorted(data.draw(st.sets(st.integers(0, size - 1)))), dtype=np.int64)
+    tables = [np.array(data.draw(st.lists(st.integers(0, 99), min_size=n, max_size=n))) for n in shape]
+    strides = np.array([int(np.prod(shape[k + 1 :])) for k in range(len(shape))])
+    found = np.zeros(len(cells), dtype=np.int32)
+    add_digits(cells, strides, np.array(shape), np.concatenate(tables).astype(np.int32), found)
+    nodes = np.unravel_index(cells, shape)
+    digits = [table[node] for table, node in zip(tables, nodes, strict=True)]
+    assert found.tolist() == np.sum(digits, axis=0).tolist()
 
 
 def test_no_table_lists_anything() -> None:

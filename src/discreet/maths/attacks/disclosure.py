@@ -17,7 +17,7 @@ from discreet.maths.cells.alignment import (
     Box,
     Integers,
     Places,
-    add_along,
+    add_digits,
     inside,
     nodes_along,
     wider_cells,
@@ -315,8 +315,10 @@ class CubeGrid:
     def crosstabs(self, cells: Integers) -> Places:
         """The cross-tabulation of each cell."""
         found = np.zeros(len(cells), dtype=np.int32)
-        for stride, depths, radix in zip(self.strides, self.depths, self.radices, strict=True):
-            add_along(cells, stride, (depths * radix).astype(np.int32), found)
+        if self.strides:
+            sizes = np.array([len(depths) for depths in self.depths])
+            tables = [depths * radix for depths, radix in zip(self.depths, self.radices, strict=True)]
+            add_digits(cells, np.array(self.strides), sizes, np.concatenate(tables).astype(np.int32), found)
         return found
 
     def own(self, cells: Integers, crosstab: NDArray[Any]) -> NDArray[np.bool_]:
@@ -352,21 +354,27 @@ class CubeGrid:
 class Side:
     """The cells of a cube with their values: only published ones, or also the original and the counted ones."""
 
+    grid: CubeGrid
     cells: Integers
     values: Integers  # [cell, column]
     crosstab: Places  # which cross-tabulation each belongs to
     own: NDArray[np.bool_]  # whether it is counted here
-    wider: NDArray[np.int32]  # [axis, cell]: index of the cell with the parent's code
+
+    @cached_property
+    def wider(self) -> NDArray[np.int32]:
+        """[axis, cell]: index of the cell with the parent's code."""
+        found = np.empty((len(self.grid.strides), len(self.cells)), dtype=np.int32)
+        for k, (stride, parents) in enumerate(zip(self.grid.strides, self.grid.parents, strict=True)):
+            found[k] = wider_cells(self.cells, stride, parents)
+        return found
 
     @cached_property
     def _by_crosstab(self) -> tuple[Integers, Integers]:
         """The cells by cross-tabulation, and where each begins."""
-        last = int(self.crosstab.max(initial=-1))
-        narrow = (
-            self.crosstab.astype(np.int16) if last < 2**15 else self.crosstab
-        )  # 16 bits are sorted by counting
-        order = np.argsort(narrow, kind="stable")
-        return order, np.searchsorted(narrow[order], np.arange(last + 2))
+        begin = np.zeros(int(self.crosstab.max(initial=-1)) + 3, dtype=np.int64)
+        order = np.empty(len(self.crosstab), dtype=np.int64)
+        _by_number(self.crosstab, begin, order)
+        return order, begin[:-1]
 
     def rows(self, crosstab: int) -> Integers:
         """The cells of a cross-tabulation, ascending."""
@@ -392,12 +400,22 @@ def depths_of(parents: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def side(cells: Integers, values: Integers, grid: CubeGrid) -> Side:
-    """Find the cross-tabulation and the wider cells of each cell."""
+    """Find the cross-tabulation of each cell."""
     crosstab = grid.crosstabs(cells)
-    wider = np.empty((len(grid.strides), len(cells)), dtype=np.int32)
-    for k, (stride, parents) in enumerate(zip(grid.strides, grid.parents, strict=True)):
-        wider[k] = wider_cells(cells, stride, parents)
-    return Side(cells, values, crosstab, grid.own(cells, crosstab), wider)
+    return Side(grid, cells, values, crosstab, grid.own(cells, crosstab))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _by_number(numbers: Any, begin: Any, order: Any) -> None:
+    """Sort by counting: ``order`` lists the places of number 0, then of 1, ..; those of n begin at begin[n]."""
+    for number in numbers:
+        begin[number + 2] += 1
+    for n in range(2, begin.size):
+        begin[n] += begin[n - 1]
+    for i in range(numbers.size):
+        n = numbers[i] + 1
+        order[begin[n]] = i
+        begin[n] += 1
 
 
 def parts_elsewhere(table: Side, grid: CubeGrid, axis: int) -> NDArray[np.bool_]:

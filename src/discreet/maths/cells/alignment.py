@@ -75,7 +75,7 @@ def aligned(tables: Sequence[tuple[Integers, Integers]]) -> tuple[Integers, Inte
         if len(listed) != len(cells) or not np.array_equal(listed, cells):
             joined = np.empty(len(cells) + len(listed), dtype=np.int64)
             cells = joined[: _union(cells, listed.astype(np.int64), joined)].copy()
-    values = np.zeros((len(cells), len(tables)), dtype=np.int64)
+    values = np.zeros((len(tables), len(cells)), dtype=np.int64).T  # a table's values lie side by side
     for column, (listed, amounts) in enumerate(tables):
         _spread(cells, listed, amounts, values[:, column])
     return cells, values
@@ -136,14 +136,22 @@ def _nodes(cells: Any, stride: Any, nodes: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def add_along(cells: Any, stride: Any, table: Any, out: Any) -> None:
-    """Add to each cell's number the table's entry for its node along one axis; cells ascend."""
-    entry, end = table[0], np.int64(-1)
+def add_digits(cells: Any, strides: Any, sizes: Any, tables: Any, out: Any) -> None:
+    """Add to each cell's number the entries of its nodes along all axes, one table after the other; cells ascend.
+
+    What the axes before the last add is computed once for each run of cells that share it.
+    """
+    last = strides.size - 1
+    first = tables.size - sizes[last]
+    end, begin, before = np.int64(-1), np.int64(0), np.int32(0)
     for i in range(cells.size):
         if cells[i] >= end:
-            entry = table[(cells[i] // stride) % table.size]
-            end = (cells[i] // stride + 1) * stride
-        out[i] += entry
+            begin = cells[i] // sizes[last] * sizes[last]
+            end, before, at = begin + sizes[last], np.int32(0), 0
+            for k in range(last):
+                before += tables[at + (begin // strides[k]) % sizes[k]]
+                at += sizes[k]
+        out[i] += before + tables[first + cells[i] - begin]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
