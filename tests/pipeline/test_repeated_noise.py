@@ -314,7 +314,7 @@ def test_an_account_that_is_charged_by_another_run_meanwhile(
     """What could be paid when the run began is refused when it is charged, and no noise is drawn."""
     steps: list[str] = []
 
-    def meanwhile(programme: object) -> tuple[()]:
+    def meanwhile(*_: object) -> tuple[()]:
         office.ledger.charge("a", EpsilonDelta(Fraction(3, 2), Fraction(0)), "another run")
         return ()
 
