@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from discreet.errors import SHOWN, Mistakes, Problem
+from discreet.errors import SHOWN, BrokenRelease, Mistakes, Problem
 
 
 def problems(file: str, number: int) -> list[Problem]:
@@ -44,3 +44,11 @@ def test_a_value_of_any_length_is_shown_in_part() -> None:
     assert len(text) < 1_000
     assert text.startswith("f.csv: key: xxx")
     assert text.endswith("xend; correct it")
+
+
+def test_lines_of_a_broken_release_are_shortened() -> None:
+    """The name of a key of a damaged manifest may be of any length."""
+    first, second = str(BrokenRelease("x" * 5_000_000 + "end\nfetch it again")).split("\n")
+    assert len(first) < 1_000
+    assert first.endswith("xend")
+    assert second == "fetch it again"

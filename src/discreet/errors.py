@@ -48,7 +48,11 @@ def _shortened(text: str) -> str:
     A file that was named by mistake may be that of the secret; a code of the records may have millions of characters.
     """
     text = SECRET.sub(HIDDEN, text)  # first: a cut through a secret would leave half of it
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} .. {text[-LONGEST // 4 :]}"
+    return _cut(text, LONGEST)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest // 2]} .. {text[-longest // 4 :]}"
 
 
 class DiscreetError(Exception):
@@ -119,4 +123,7 @@ class GateBroken(DiscreetError):
 
 
 class BrokenRelease(DiscreetError):
-    """The files of a release do not match its manifest."""
+    """The files of a release do not match its manifest; lines of the text are as long as those of a problem."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("\n".join(_cut(line, 2 * LONGEST) for line in text.split("\n")))

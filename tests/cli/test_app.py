@@ -159,3 +159,18 @@ def test_the_exit_code_is_right_where_nothing_can_be_said(tmp_path: Path) -> Non
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "discreet", "check", "none.toml"]
         assert subprocess.run(command, cwd=tmp_path, stderr=full, check=False).returncode == 2
+
+
+def test_a_demo_that_is_refused_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert discreet("demo", "--out", "d", "--persons", str(1 << 63)).returncode == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_of_a_demo_may_be_named_like_a_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = discreet("demo", "--out", "env:NONE", "--persons", "60", "--quiet")
+    assert found.returncode == 0, found.stderr
+    assert (tmp_path / "env:NONE/release/manifest.json").is_file()

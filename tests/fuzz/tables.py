@@ -150,6 +150,7 @@ def damaged_parquet(sound: bytes, dice: random.Random) -> bytes:
         pq.write_table(table, content, **ways(table, dice))
     except (
         pa.ArrowException,
+        OSError,  # damaged before
         TypeError,
         ValueError,
         OverflowError,

@@ -212,3 +212,14 @@ def test_settings_cannot_be_changed_and_extensions_are_not_loaded(tmp_path: Path
         "enable_external_access=false",
         "lock_configuration=true",
     ]
+
+
+def test_a_text_that_is_none_is_refused(tmp_path: Path) -> None:
+    """SQLite checks no text."""
+    with closing(sqlite3.connect(tmp_path / "census.db")) as connection:
+        connection.execute("CREATE TABLE people (place TEXT)")
+        connection.execute("INSERT INTO people VALUES (CAST(x'41ff' AS TEXT))")
+        connection.commit()
+    records = open_source(source(tmp_path, "sqlite://census.db", table="people"), "population.persons")
+    with pytest.raises(Mistakes, match="a text that is not in UTF-8; correct it in the database"):
+        list(records.batches([], ["place"]))

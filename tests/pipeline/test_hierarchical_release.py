@@ -223,7 +223,7 @@ def test_a_changed_certificate_is_found(
 
 
 def _rewritten(
-    release: Path, place: str, column: str, value: object, row: Mapping[str, str] | None = None
+    release: Path, place: str, column: str, value: object, row: Mapping[str, object] | None = None
 ) -> None:
     """Change one value of a file, and its entry in the manifest, as one would who wants it to pass."""
     path = release / place
@@ -290,6 +290,36 @@ def test_files_with_other_columns_or_rows_are_refused(country: Path, tmp_path: P
         found.estimates("tracts")
     with pytest.raises(BrokenRelease, match=r"TRACT/total\.parquet: not the cells of its query"):
         _ = found.stored
+
+
+@pytest.mark.parametrize("code", ["S0C0T1B0", "nowhere", None])
+def test_rows_of_another_area_among_those_of_an_area_are_refused(
+    country: Path, tmp_path: Path, code: str | None
+) -> None:
+    release, place = tmp_path / "release", "measurements/BLOCK/detailed.parquet"
+    shutil.copytree(country / "release", release)
+    first, second = pq.read_table(release / place).slice(0, 2).to_pylist()
+    assert first["GEO"] == second["GEO"] != code
+    _rewritten(release, place, "GEO", code, second)
+    found = published_hierarchy(open_release(release))
+    assert found is not None
+    with pytest.raises(
+        BrokenRelease, match=r"detailed\.parquet: (not the cells of its query|the column GEO has gaps)"
+    ):
+        _ = found.stored
+    refused = ("areas that are measured", "the column GEO has gaps")
+    assert any(one in problem for problem in verify(release).problems for one in refused)
+
+
+def test_an_area_that_is_there_twice_is_refused(country: Path, tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    shutil.copytree(country / "release", release)
+    path = release / "hierarchy/areas.csv"
+    path.write_text(path.read_text() + path.read_text().splitlines()[-1] + "\n")
+    found = published_hierarchy(open_release(release))
+    assert found is not None
+    with pytest.raises(BrokenRelease, match="an area is there twice"):
+        _ = found.plan
 
 
 def test_estimates_that_no_measurements_lead_to_are_found(country: Path, tmp_path: Path) -> None:

@@ -414,6 +414,14 @@ def test_missing_labels_are_found(tmp_path: Path) -> None:
     assert verify(tmp_path / "r").problems == ("cube 1.1: its file does not have the columns of its axes",)
 
 
+def test_labels_that_are_there_twice_are_found(tmp_path: Path) -> None:
+    publish(tmp_path / "r")
+    place = "parquet/1.1.parquet"
+    rows = rows_of(tmp_path / "r" / place)
+    forge(tmp_path / "r", place, as_parquet(rows.append_column("SEX_label", rows["SEX_label"])))
+    assert verify(tmp_path / "r").problems == ("cube 1.1: its file does not have the columns of its axes",)
+
+
 @pytest.mark.parametrize("place", ["csv/1.1.csv", "json-stat/1.1.json"])
 def test_labels_of_other_formats_that_the_codelist_does_not_have_are_found(
     place: str, tmp_path: Path

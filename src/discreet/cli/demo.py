@@ -23,7 +23,8 @@ from discreet.programme.codelist import TOTAL
 from discreet.programme.programme import load_programme
 from discreet.release.reader import PublishedCodes, open_release
 from discreet.release.verify import verify
-from discreet.synth import generate
+from discreet.synth.generate import check, generate
+from discreet.synth.geography import FICTIONAL
 
 SHOWN = "3.1"
 _OURS = "discreet-demo"
@@ -39,6 +40,7 @@ def demo(
     quiet: QUIET = False,
 ) -> None:
     """Make a small synthetic census, protect five groups of EU tables, verify the release and show a table."""
+    check(persons, 1, out / "census", DEMO_TABLES, FICTIONAL, threads)
     _make_room(out)
     quiet = quiet or json
     census, secret, release = out / "census", out / "secret.key", out / "release"
@@ -53,7 +55,7 @@ def demo(
         raise Mistakes(problems)
     private = out / "secret.key.release.json"
     with _timed(f"protect, {len(programme.cubes)} tables", release, quiet), shown_progress(quiet) as progress:
-        key = read_secret(str(secret), {})
+        key = read_secret(str(secret.absolute()), {})  # "env:X/secret.key" would be a variable
         protect(
             programme,
             key,

@@ -235,10 +235,20 @@ def _run(connect: Connect, sql: str, name: str, key: str) -> Generator[Any, None
 def _streamed(reader: pa.RecordBatchReader, name: str, key: str) -> Iterator[pa.RecordBatch]:
     """Yield the batches; error messages from here on may quote records, so they are not repeated."""
     try:
-        yield from reader
+        for batch in reader:
+            _require_text(batch, name, key)
+            yield batch
     except (*_answers(), pa.ArrowException, OSError):  # an Arrow stream wraps the errors of its database
         remedy = "check that the server is up and that the query completes there"
         raise mistake(name, key, "the database failed while records were read", remedy) from None
+
+
+def _require_text(batch: pa.RecordBatch, name: str, key: str) -> None:
+    """Refuse what SQLite stores as text and is none: libraries would fail on it later."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid:
+        raise mistake(name, key, "a text that is not in UTF-8", "correct it in the database") from None
 
 
 def _refused(error: Exception, name: str, key: str) -> Mistakes:

@@ -233,6 +233,8 @@ class PublishedHierarchy:
             raise BrokenRelease(f"{AREAS}: not a list of level,code,parent; fetch the release again")
         codes = [tuple(row[1] for row in rows[1:] if row[0] == level) for level in self.rule.levels]
         place = [{code: at for at, code in enumerate(one)} for one in codes]
+        if any(len(known) != len(one) for known, one in zip(place, codes, strict=True)):
+            raise BrokenRelease(f"{AREAS}: an area is there twice; fetch the release again")
         try:
             parents = [
                 np.array([place[at][row[2]] for row in rows[1:] if row[0] == level], dtype=np.int64)
@@ -300,8 +302,7 @@ class PublishedHierarchy:
             of = [k for k, kind in enumerate(plan.kinds) if kind.bottom == number and query in kind.queries]
             wanted = np.flatnonzero(np.isin(plan.kind_of[plan.spine.node_of[number]], of))
             try:
-                codes = table[self.rule.geography].combine_chunks()[::width].to_pylist()
-                areas = [place[code] for code in codes]
+                areas = [place[code] for code in areas_of(table, self.rule.geography, width)]
                 values = table[VALUE].to_numpy().reshape(len(wanted), width)
             except (KeyError, ValueError):  # a column, an area or rows that the query does not have
                 raise _not_its_cells(level, query) from None
@@ -344,6 +345,18 @@ def published_hierarchy(release: Release) -> PublishedHierarchy | None:
     """The hierarchy of a release; None where it has none."""
     rule = release.noise.hierarchy
     return None if rule is None else PublishedHierarchy(release, rule)
+
+
+def areas_of(table: pa.Table, geography: str, width: int) -> list[str]:
+    """The areas of measurements, each of which has so many rows one after the other; otherwise a ValueError."""
+    coded = table[geography].dictionary_encode().unify_dictionaries().combine_chunks()
+    if coded.null_count:
+        raise ValueError("a row without an area")
+    rows = coded.indices.to_numpy().reshape(-1, width)
+    if (rows != rows[:, :1]).any():
+        raise ValueError("rows of an area are not together")
+    areas: list[str] = coded.dictionary.take(pa.array(rows[:, 0])).to_pylist()
+    return areas
 
 
 def _not_its_cells(level: str, query: str) -> BrokenRelease:

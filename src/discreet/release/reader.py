@@ -247,7 +247,8 @@ def _columns(entry: CubeEntry, texts: Sequence[str] = ()) -> dict[str, pa.DataTy
 def _are(table: pa.Table, wanted: dict[str, pa.DataType]) -> bool:
     """Whether a table has exactly these columns, without gaps."""
     found = dict(zip(table.schema.names, table.schema.types, strict=True))
-    return found == wanted and not any(column.null_count for column in table.columns)
+    once = len(found) == len(table.schema.names)
+    return once and found == wanted and not any(column.null_count for column in table.columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,7 @@ from discreet.release.hierarchy import (
     UPPER,
     VARIANCE,
     PublishedHierarchy,
+    areas_of,
     estimates_place,
     interval,
     measured,
@@ -202,8 +203,11 @@ def _measurement_problems(found: PublishedHierarchy, level: str, query: str) -> 
         if kind.bottom == number and query in kind.queries:
             at = kind.queries.index(query)
             expected[code] = str(kind.laws[at].parameter), kind.variances[at]
-    areas = table[found.rule.geography].to_pylist()[::width]
-    if len(table) != width * len(expected) or dict.fromkeys(areas) != dict.fromkeys(expected):
+    try:
+        areas = areas_of(table, found.rule.geography, width)
+    except ValueError:
+        areas = []
+    if len(areas) != len(expected) or set(areas) != set(expected):
         yield f"{where}: not {width} counts of each of the {len(expected)} areas that are measured"
         return
     parameters = table[PARAMETER].to_pylist()

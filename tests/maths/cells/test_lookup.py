@@ -264,7 +264,7 @@ def test_rows_that_larger_counts_share_may_differ_in_their_keys_but_not_in_their
 def test_keys_are_centred_alike_with_and_without_the_kernel(D: int) -> None:
     chance = np.random.default_rng(D)
     v = np.arange(-D, D + 1)
-    for _ in range(60 // D)  # the interpreter takes seconds for a wide law:
+    for _ in range(60 // D):  # the interpreter takes seconds for a wide law
         wanted = chance.random(len(v)) ** 4 * 1000
         wanted[chance.random(len(v)) < 0.2] = 0.0
         keys = np.rint(wanted).astype(np.int64)
