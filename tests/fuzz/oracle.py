@@ -166,10 +166,15 @@ def _counts(content: bytes, _sound: bytes, _found: object) -> str:
         or {a for _, a in cells} - LEAVES
     ):
         return "cells that occur twice, or that no codelist has"
-    numbers = [(float(row["count"] or "nan"), float(row["key"] or "nan")) for row in found]
+    numbers = [(_number(row["count"]), _number(row["key"])) for row in found]
     if any(not (count >= 0 and count == int(count) and 0 <= key < 2**32) for count, key in numbers):
         return "counts or keys that are none"
     return ""
+
+
+def _number(text: str) -> float:
+    """A number as Arrow reads it from CSV, in hexadecimal digits too."""
+    return float(int(text, 16)) if text.strip().lower().startswith("0x") else float(text or "nan")
 
 
 def _signature(content: bytes, sound: bytes, found: object) -> str:
