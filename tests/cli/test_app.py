@@ -176,3 +176,8 @@ def test_the_folder_of_a_demo_may_be_named_like_a_variable(
     found = discreet("demo", "--out", "env:NONE", "--persons", "60", "--quiet")
     assert found.returncode == 0, found.stderr
     assert (tmp_path / "env:NONE/release/manifest.json").is_file()
+
+
+def test_a_file_without_a_name_is_refused() -> None:
+    made = discreet("ptable", "make", "--D", "2", "--V", "1", "--out", "")
+    assert (made.returncode, made.stderr) == (2, ".: file: is a folder; name a file\n")

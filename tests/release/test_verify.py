@@ -440,3 +440,14 @@ def test_a_column_that_no_cube_has_is_found(tmp_path: Path) -> None:
     rows = rows_of(tmp_path / "r" / place)
     forge(tmp_path / "r", place, as_parquet(rows.append_column("count", rows["value"])))
     assert verify(tmp_path / "r").problems == (f"{place}: has the column 'count', which no cube has",)
+
+
+def test_values_without_a_dictionary_are_found(tmp_path: Path) -> None:
+    """Indices into an empty dictionary, which Arrow writes and reads."""
+    publish(tmp_path / "r")
+    place = "parquet/1.1.parquet"
+    rows = rows_of(tmp_path / "r" / place)
+    at = rows.column_names.index("value")
+    nothing = pa.DictionaryArray.from_arrays(pa.nulls(len(rows), pa.int32()), pa.array([], pa.int64()))
+    forge(tmp_path / "r", place, as_parquet(rows.set_column(at, "value", nothing)))
+    assert not verify(tmp_path / "r").passed

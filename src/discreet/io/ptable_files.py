@@ -325,6 +325,8 @@ def write_ptable(path: Path, format: PTableFormat, lookup: Lookup) -> None:  # n
         PTableFormat.CANTABULAR: write_cantabular,
         PTableFormat.SUPERSTAR: write_superstar,
     }[format]
+    if not path.name:
+        raise mistake(path, "file", "is a folder", "name a file")
     _require_replaceable(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -117,7 +117,7 @@ def impossible_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> str 
         with pq.ParquetFile((folder / file.path).absolute()) as stored:
             values = stored.read(columns=[VALUE])[VALUE].to_numpy()
         return PossibleValues.of(manifest, cube).problem(values)
-    except (*UNREADABLE, KeyError, TypeError):
+    except (*UNREADABLE, KeyError, TypeError, IndexError):
         return None  # damaged, or not the columns of a cube: reported where cells are compared
 
 
