@@ -177,6 +177,50 @@ def test_several_variables_are_one_sum_of_kronecker_products() -> None:
         assert design.several(some, codes) == pytest.approx(wanted)
 
 
+CROSSES = ([["A", "B", "C"]], [["A", "B"], ["B", "C"]], [["A", "B", "C"], ["C"]], [["A", "C"], ["B"]])
+
+
+@pytest.mark.parametrize("same_noise", [True, False])
+@pytest.mark.parametrize("crosses", CROSSES)
+def test_no_count_by_several_variables_has_less_than_its_floor(
+    same_noise: bool, crosses: list[list[str]]
+) -> None:
+    pieces = declared_pieces(universe([lopsided("A"), chained("B"), nested("C", 2, 2)], crosses))
+    design = Design(pieces, same_noise, lambda one: 1.0 + len(one.levels))
+    close = []
+    for size in (1, 2, 3):
+        for some in combinations(range(3), size):
+            for codes in product(*(range(1, len(tree.codes)) for tree in pieces.trees.values())):
+                chosen = [codes[k] for k in some]
+                floor, variance = design.floor(some, chosen), design.several(some, chosen)
+                assert floor <= variance * (1 + 1e-9)
+                close.append(floor / variance)
+    assert max(close) == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize("same_noise", [True, False])
+@pytest.mark.parametrize("crosses", CROSSES)
+def test_what_is_left_out_is_not_the_most_exposed(same_noise: bool, crosses: list[list[str]]) -> None:
+    """All counts by several variables are computed here, and the smallest of all variances is the one that is found."""
+    pieces = declared_pieces(universe([lopsided("A"), chained("B"), nested("C", 2, 2)], crosses))
+    design = Design(pieces, same_noise, lambda _: 1.0)
+    sums = RefiningSums.of(pieces, same_noise, lambda _: 1.0)
+    least = [design.one(k) for k in range(3)]
+    variances = [float(one.min()) for one in least]
+    for size in range(2, max(map(len, crosses)) + 1):
+        for some in combinations(range(3), size):
+            if any({"ABC"[k] for k in some} <= set(names) for names in crosses):
+                variances.append(design.several(some, [1 + int(least[k][1:].argmin()) for k in some]))
+                variances += [1 / information for _, _, information in sums.crossed(some, 0.0)]
+    assert most_exposed([pieces], same_noise=same_noise).ratio == pytest.approx(min(variances), rel=1e-9)
+
+
+def chained(name: str) -> Codelist:
+    """A with one code below it, which has two; B with two."""
+    below = {"A": "", "A.1": "A", "A.1.1": "A.1", "A.1.2": "A.1", "B": "", "B.1": "B", "B.2": "B"}
+    return codelist(name, [Code(code, parent, "") for code, parent in below.items()])
+
+
 def uneven() -> Codelist:
     rows = [Code("1", "", ""), Code("2", "", ""), Code("3", "", "")]
     below = [Code(f"1.{k}", "1", "") for k in range(5)] + [Code("2.1", "2", ""), Code("2.2", "2", "")]

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.maths.attacks.averaging import contour, geometric_epsilon, laplace_epsilon, least_variance
-from discreet.maths.attacks.bounds import epsilon_of_bound, maximum_entropy, reveals
+from discreet.maths.attacks.averaging import (
+    contour,
+    geometric_epsilon,
+    laplace_epsilon,
+    least_variance,
+    success,
+)
+from discreet.maths.attacks.bounds import epsilon_of_bound, maximum_entropy, reveals, tuples_needed
 from discreet.maths.feasible import (
     GAUSSIAN,
     GEOMETRIC,
@@ -210,4 +216,30 @@ def test_what_tuples_reveal_of_all_laws_at_once_is_what_they_reveal_of_each(
 ) -> None:
     laws = [maximum_entropy(variance, bound) for variance in variances]
     wanted = [reveal(law, tuples).probability for law in laws]
-    assert revealed_by(laws, tuples) == pytest.approx(wanted, rel=1e-9, abs=1e-300)
+    found = revealed_by(np.stack([law.p for law in laws]), tuples.items())
+    assert found == pytest.approx(wanted, rel=1e-9, abs=1e-300)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.floats(0.05, 30.0), min_size=1, max_size=4, unique=True).map(sorted),
+    st.integers(1, 12),
+    st.floats(0.01, 1.0),
+    st.integers(0, 12),
+)
+def test_a_plane_judges_each_point_by_its_law(
+    variances: list[float], bound: int, ratio: float, change: int
+) -> None:
+    limits = RiskLimits(size=10 * change + 1, relative=0.1)
+    exposed = ProgrammeExposure(ratio, {(2, 2): 1000, (5, 3): 10})
+    found = plane(np.array(variances), np.array([bound], dtype=np.int64), exposed, limits)
+    for column, variance in enumerate(variances):
+        law = maximum_entropy(variance, bound)
+        assert found.variance[0, column] == pytest.approx(law.variance, rel=1e-12)
+        assert found.success[0, column] == pytest.approx(success(law.variance, ratio), rel=1e-12)
+        assert found.revealed[0, column] == pytest.approx(reveal(law, exposed.tuples).probability, rel=1e-9)
+        assert found.distorted[0, column] == pytest.approx(beyond(law, limits.change), rel=1e-12)
+        shown = reveals(law, bound)
+        assert found.needed[0, column] == pytest.approx(
+            tuples_needed(shown, limits.revealed), rel=1e-9, abs=1
+        )

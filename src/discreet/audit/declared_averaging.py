@@ -32,7 +32,8 @@ TOTAL = "total"
 MOST_CROSSED = 4  # variables of a count that the strongest linear adversary is asked for ..
 MOST_CLASSES = 256  # .. and rows of its matrix
 ROUNDING = 1e-9  # relative: what is more than another by less is equal to it
-RIDGE = 1e-12  # keeps a matrix that does not determine a count from being singular
+CLEARLY = 1e-6  # relative: what is more than another by more is not the first of equal ones
+RIDGE, LEAST = 1e-12, 1e-300  # keep a matrix that does not determine a count from being singular
 WHOLE = 0  # the cut that does not divide, and the code of the whole
 
 
@@ -78,18 +79,22 @@ def most_exposed(
 def _exposed(
     pieces: PublishedPieces, same_noise: bool, variance: Callable[[Signature], float]
 ) -> Iterator[ExposedCount]:
-    """The grand total, the most exposed of the counts by each variable, and more exposed ones by several."""
+    """The grand total, the most exposed of the counts by each variable, and more exposed ones by several.
+
+    Of the latter only those that can be the most exposed of all.
+    """
     universe = pieces.universe
     if not pieces.trees:
         yield ExposedCount(universe.counted, TOTAL, 1, variance(universe.signature(())))
         return
     names, sums = list(pieces.trees), RefiningSums.of(pieces, same_noise, variance)
     axes, cuts = sums.axes, sums.cuts
-    most = 0.0
+    most, known = 0.0, np.inf  # the largest information, and the smallest variance that was found
     design = Design(pieces, same_noise, variance)
     least = [design.one(k) for k in range(len(names))]
+    every = np.arange(len(cuts))
     for k, axis in enumerate(axes):
-        others = sums.others((k,), np.arange(len(cuts)))
+        others = sums.others((k,), every)
         for codes, first in axis.kinds:
             seen = sums.below_whole.copy()
             seen[:, k] = first[cuts[:, k]]
@@ -103,7 +108,7 @@ def _exposed(
             if information[best] > 0:
                 name = TOTAL if codes[best] == WHOLE else f"{names[k]}={axis.codes[int(codes[best])]}"
                 yield ExposedCount(universe.counted, name, int(times[best]), float(lowest[best]))
-                most = max(most, 1 / float(lowest[best]))
+                most, known = max(most, 1 / float(lowest[best])), min(known, float(lowest[best]))
     place = {name: k for k, name in enumerate(names)}
     together = {
         some
@@ -111,14 +116,44 @@ def _exposed(
         for size in range(2, len(table.cube.axes) + 1)
         for some in combinations(sorted(place[axis.variable] for axis in table.cube.axes), size)
     }
+    strongest = _strongest(design, least, sorted(together), known)
+    enough = max((1 / found for _, found in strongest.values()), default=0.0) * (1 - CLEARLY)
     for some in sorted(together):
-        for one in _strongest(universe, axes, design, least, some):
-            yield one
-            most = max(most, 1 / one.ratio)  # a count that is less exposed than another need not be found
-        for cell, often, found in sums.crossed(some, most):
+        if some in strongest:
+            of, found = strongest[some]
+            named = [f"{names[k]}={axes[k].codes[code]}" for k, code in zip(some, of, strict=True)]
+            yield ExposedCount(universe.counted, ", ".join(named), design.cross_tabulations, found)
+            most = max(most, 1 / found)  # a count that is less exposed than another need not be found
+        for cell, often, found in sums.crossed(some, max(most, enough)):
             named = [f"{names[k]}={axes[k].codes[code]}" for k, code in zip(some, cell, strict=True)]
             yield ExposedCount(universe.counted, ", ".join(named), often, 1 / found)
             most = max(most, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """A factor of each row and variable, and a factor of the row."""
+
+    factors: Floats  # (row, variable)
+    rows: Floats
+
+    @cached_property
+    def _all(self) -> tuple[Floats, Sequence[Floats], Mask, Integers]:
+        """The products without zeros, each variable's factors without them, where they are, and how many there are."""
+        is_zero = self.factors == 0
+        factors = np.where(is_zero, 1.0, self.factors)
+        columns = list(np.ascontiguousarray(factors.T))
+        return factors.prod(axis=1) * self.rows, columns, is_zero, is_zero.sum(axis=1)
+
+    def replaced(self, some: Sequence[int], by: Sequence[Floats]) -> float:
+        """The sum over the rows of the products, other factors of some variables in place of theirs, to rounding."""
+        every, columns, is_zero, zeros = self._all
+        found = every.copy()
+        for k, other in zip(some, by, strict=True):
+            found *= other / columns[k]
+        if zeros.any():
+            found[is_zero[:, list(some)].sum(axis=1) < zeros] = 0.0
+        return float(found.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +172,11 @@ class RefiningSums:
     ) -> RefiningSums:
         """All refinements of the tables that were declared."""
         axes = [CutAxis.of(tree, same_noise) for tree in pieces.trees.values()]
-        cuts = np.array([[dict(one).get(name, WHOLE) for name in pieces.trees] for one in pieces.refinements])
+        place = {name: k for k, name in enumerate(pieces.trees)}
+        cuts = np.full((len(pieces.refinements), len(place)), WHOLE)
+        for row, one in enumerate(pieces.refinements):
+            for name, cut in one:
+                cuts[row, place[name]] = cut
         signature = pieces.universe.signature
         return cls(
             axes,
@@ -157,15 +196,29 @@ class RefiningSums:
         found: Floats = np.delete(self.whole[rows], some, axis=1).prod(axis=1) / self.variances[rows]
         return found
 
+    @cached_property
+    def _products(self) -> Products:
+        return Products(self.whole, 1 / self.variances)
+
+    @cached_property
+    def _largest(self) -> list[Floats]:
+        """Variable -> refinement -> the largest share of a code below the whole, zero where nothing is divided."""
+        return [
+            np.where(self.cuts[:, k] == WHOLE, 0.0, axis.largest_part[self.cuts[:, k]])
+            for k, axis in enumerate(self.axes)
+        ]
+
     def crossed(self, some: tuple[int, ...], most: float) -> Iterator[tuple[list[int], int, float]]:
         """Counts by several variables that are more exposed than every count by one, with their information.
 
         That happens where codes have a single code below them, along several variables.
         """
+        if self._products.replaced(some, [self._largest[k] for k in some]) <= most:
+            return
         most *= 1 + ROUNDING  # the same sums add up to the same information in any order
         axes, dividing = self.axes, np.flatnonzero((self.cuts[:, some] != WHOLE).all(axis=1))
         cuts, others = self.cuts[dividing], self.others(some, dividing)
-        largest = [axes[k].shares[:, WHOLE + 1 :].max(axis=1, initial=0.0)[cuts[:, k]] for k in some]
+        largest = [axes[k].largest_part[cuts[:, k]] for k in some]
         if others @ np.prod(largest, axis=0) <= most:
             return
         rows = _numbers(np.delete(self.below_whole[dividing], some, axis=1))
@@ -196,6 +249,15 @@ class RefiningSums:
                     times,
                     float(found[best]),
                 )
+
+
+@dataclass(frozen=True, eq=False)
+class _Ray:
+    """What a u for one code of a variable shows: cross-tabulation -> u'Gu and the trace of G; and u'u."""
+
+    shown: Floats
+    trace: Floats
+    square: float
 
 
 class Design:
@@ -234,6 +296,7 @@ class Design:
         ]
         self.cross_tabulations = len(pieces.measured)
         self._gram = cache(self._make_gram)
+        self._ray = cache(self._make_ray)
 
     def one(self, k: int) -> Floats:
         """Code of a variable -> a variance that no linear unbiased estimate of its count is below."""
@@ -258,6 +321,31 @@ class Design:
             products = np.einsum("sij,skl->sikjl", products, grams).reshape(len(weights), size, size)
         return float(_first_of_inverse(products.sum(axis=0)[None])[0])
 
+    def floor(self, some: tuple[int, ...], codes: Sequence[int]) -> float:
+        """What ``several`` is at least, at a small part of its cost.
+
+        Every u gives such a variance: here the product of those that are best for each code by itself. With the u_k, of
+        which the first element is one, u'Mu is the sum over the cross-tabulations of the products of u_k'G_k u_k.
+        """
+        rays = [self._ray(k, code) for k, code in zip(some, codes, strict=True)]
+        shown = self._products.replaced(some, [ray.shown for ray in rays])
+        ridge = RIDGE * self._products.replaced(some, [ray.trace for ray in rays]) + LEAST
+        return 1 / (shown + ridge * prod(ray.square for ray in rays))
+
+    @cached_property
+    def _products(self) -> Products:
+        return Products(np.stack(self._whole, axis=1), self._precision)
+
+    def _make_ray(self, k: int, code: int) -> _Ray:
+        (chosen,), weights = self._weights((k,))
+        grams = np.stack([self._gram(k, code, n) for n in range(len(self._sets[k]))])
+        matrix = (grams[chosen] * weights[:, None, None]).sum(axis=0)
+        size = len(matrix)
+        u = np.linalg.solve(matrix + (RIDGE * np.trace(matrix) + LEAST) * np.eye(size), np.eye(size)[0])
+        u = u / u[0]
+        shown, trace = ((grams @ u) * u).sum(axis=1), np.trace(grams, axis1=1, axis2=2)
+        return _Ray(shown[self._chosen[k]], trace[self._chosen[k]], float((u * u).sum()))
+
     def _make_gram(self, k: int, code: int, number: int) -> Floats:
         return self.spreads[k].gram(code, self._squares[k][number], self._sets[k][number])
 
@@ -279,7 +367,7 @@ def _first_of_inverse(matrices: Floats) -> Floats:
     size = matrices.shape[1]
     scale = np.trace(matrices, axis1=1, axis2=2)[:, None, None]
     first = np.broadcast_to(np.eye(size)[:, :1], (len(matrices), size, 1))
-    found: Floats = np.linalg.solve(matrices + (RIDGE * scale + 1e-300) * np.eye(size), first)[:, 0, 0]
+    found: Floats = np.linalg.solve(matrices + (RIDGE * scale + LEAST) * np.eye(size), first)[:, 0, 0]
     return found
 
 
@@ -290,17 +378,18 @@ class Spread:
         self._tree = tree
         children = np.bincount(tree.parents[1:], minlength=len(tree.codes))
         self._share = np.ones(len(tree.codes))
-        for code in range(1, len(tree.codes)):
-            parent = tree.parents[code]
-            self._share[code] = self._share[parent] / children[parent]
+        for codes in tree.by_depth[1:]:
+            above = tree.parents[codes]
+            self._share[codes] = self._share[above] / children[above]
         only = np.r_[False, children[tree.parents[1:]] == 1]
         self._counted = ~(only & same_noise)  # a code that is all of its parent is the same group
 
     def squares(self, members: Mask) -> Floats:
         """Code -> the sum of squared shares of some codes at or below it."""
         found = np.where(members & self._counted, self._share**2, 0.0)
-        for code in range(len(found) - 1, 0, -1):
-            found[self._tree.parents[code]] += found[code]
+        for codes in self._tree.by_depth[:0:-1]:
+            last_first = codes[::-1]
+            np.add.at(found, self._tree.parents[last_first], found[last_first])
         return found
 
     def variances(self, sets: Sequence[tuple[Floats, Mask, float]]) -> Floats:
@@ -361,23 +450,28 @@ class Spread:
 
 
 def _strongest(
-    universe: Universe,
-    axes: Sequence[CutAxis],
-    design: Design,
-    least: Sequence[Floats],
-    some: tuple[int, ...],
-) -> Iterator[ExposedCount]:
-    """The count by several variables whose codes are each the most exposed of their variable.
+    design: Design, least: Sequence[Floats], together: Iterable[tuple[int, ...]], known: float
+) -> dict[tuple[int, ...], tuple[list[int], float]]:
+    """The counts by several variables whose codes are each the most exposed of their variable, and their variances.
 
-    In a table with all margins the variance is the product over its variables, so that no other is more exposed.
+    In a table with all margins the variance is the product over its variables, so that no other is more exposed. Those
+    whose variance is clearly above the smallest, or above a ``known`` one, are left out: most are never computed.
     """
-    if len(some) > MOST_CROSSED or any(len(least[k]) < 2 for k in some):
-        return
-    codes = [1 + int(least[k][1:].argmin()) for k in some]
-    found = design.several(some, codes)
-    if np.isfinite(found):
-        named = [f"{design.names[k]}={axes[k].codes[code]}" for k, code in zip(some, codes, strict=True)]
-        yield ExposedCount(universe.counted, ", ".join(named), design.cross_tabulations, found)
+    codes = [1 + int(one[1:].argmin()) if len(one) > 1 else WHOLE for one in least]
+    floors = {}
+    for some in together:
+        if len(some) <= MOST_CROSSED and all(codes[k] != WHOLE for k in some):
+            floors[some] = design.floor(some, [codes[k] for k in some])
+    found: dict[tuple[int, ...], tuple[list[int], float]] = {}
+    for some in sorted(floors, key=lambda some: floors[some]):
+        if floors[some] > known * (1 + CLEARLY):
+            break
+        of = [codes[k] for k in some]
+        variance = design.several(some, of)
+        if np.isfinite(variance):
+            found[some] = of, variance
+            known = min(known, variance)
+    return found
 
 
 def _possible_kinds(
@@ -419,6 +513,12 @@ class CutAxis:
         return next(first for codes, first in self.kinds if codes[0] == WHOLE)
 
     @cached_property
+    def largest_part(self) -> Floats:
+        """Cut -> the largest share of a code below the whole."""
+        found: Floats = self.shares[:, WHOLE + 1 :].max(axis=1, initial=0.0)
+        return found
+
+    @cached_property
     def parts(self) -> Sequence[tuple[Integers, Integers]]:
         """The kinds of codes below the whole: a count by all codes of a variable is one without the variable."""
         below = ((codes[codes != WHOLE], first) for codes, first in self.kinds)
@@ -442,7 +542,7 @@ class CutAxis:
 
         With the same noise for the same participants codes of the same leaves are the same, too.
         """
-        firsts, ends = (np.array([getattr(one, end) for one in tree.leaves_of]) for end in ("start", "stop"))
+        firsts, ends = tree.spans
         named = firsts * (ends.max() + 1) + ends if same_noise else np.arange(len(tree.codes))
         marks = np.random.default_rng(0).integers(0, 2**64, int(named.max()) + 1, dtype=np.uint64)[named]
         below = np.zeros((len(tree.cuts), len(tree.codes)), dtype=np.uint64)

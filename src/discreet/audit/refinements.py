@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from itertools import accumulate, product
 from math import prod
+from operator import getitem
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,20 +73,31 @@ class CodeTree:
         self.cuts.append(members)
         return len(self.cuts) - 1
 
+    @cached_property
+    def by_depth(self) -> list[Integers]:
+        """The codes of each depth."""
+        return [np.flatnonzero(self.depths == depth) for depth in range(int(self.depths.max()) + 1)]
+
+    @cached_property
+    def spans(self) -> tuple[Integers, Integers]:
+        """Code -> where its leaves begin and end."""
+        first, last = (np.array([getattr(one, end) for one in self.leaves_of]) for end in ("start", "stop"))
+        return first, last
+
     def divides(self, cut: int) -> Mask:
         """The codes all of whose leaves are below codes of the cut that are themselves not above it."""
-        inside = np.zeros(len(self.codes), dtype=bool)  # below a code of the cut
-        for code in range(1, len(self.codes)):
-            inside[code] = inside[self.parents[code]] or self.cuts[cut][self.parents[code]]
-        found: Mask = self.divided(self.cuts[cut]) & ~inside
+        members, inside = self.cuts[cut], np.zeros(len(self.codes), dtype=bool)  # below a code of the cut
+        for codes in self.by_depth[1:]:
+            above = self.parents[codes]
+            inside[codes] = inside[above] | members[above]
+        found: Mask = self.divided(members) & ~inside
         return found
 
     def shares(self) -> Floats:
         """(cut, code): one by the number of codes of a cut below a code; zero where the cut does not divide it."""
         found = np.zeros((len(self.cuts), len(self.codes)))
+        firsts, ends = self.spans
         for number, members in enumerate(self.cuts):
-            firsts = np.array([leaves.start for leaves in self.leaves_of])
-            ends = np.array([leaves.stop for leaves in self.leaves_of])
             inside = np.sort(firsts[members])
             parts = np.searchsorted(inside, ends) - np.searchsorted(inside, firsts)
             found[number] = np.where(self.divides(number), 1 / np.maximum(parts, 1), 0.0)
@@ -93,11 +105,14 @@ class CodeTree:
 
     def divided(self, members: Mask) -> Mask:
         """The codes all of whose leaves are below some members, which have no leaf in common."""
-        covered = np.zeros(self.leaves_of[0].stop + 1, dtype=np.int64)
-        for code in np.flatnonzero(members).tolist():
-            covered[self.leaves_of[code].start + 1 : self.leaves_of[code].stop + 1] = 1
-        before = np.cumsum(covered)
-        firsts, ends = (np.array([getattr(one, end) for one in self.leaves_of]) for end in ("start", "stop"))
+        firsts, ends = self.spans
+        leaves = int(ends[0])
+        covered = np.bincount(firsts[members], minlength=leaves + 1) - np.bincount(
+            ends[members], minlength=leaves + 1
+        )
+        before = np.r_[
+            0, np.cumsum(np.cumsum(covered[:leaves]))
+        ]  # leaves below members, in front of each leaf
         found: Mask = before[ends] - before[firsts] == ends - firsts
         return found
 
@@ -334,19 +349,23 @@ class PublishedPieces:
         return np.array([0, *(position[code] + 1 for code in axis.codes[1:])], dtype=np.int32)
 
     def _refine(self, cube: Cube, axes: Sequence[Breakdown], levels: Sequence[list[int]]) -> None:
-        self.measured |= {_key(axes, levels, one): _levels(axes, one) for one in _measured(cube, axes)}
+        keys, depths = _names(axes, levels), _names(axes, [range(len(level)) for level in levels])
+        for one in _measured(cube, axes):
+            self.measured[_named(keys, one)] = _named(depths, one)
         choices = [self._cuts(axis, len(level)) for axis, level in zip(axes, levels, strict=True)]
-        for chosen in product(*(choice.items() for choice in choices)):
-            cuts = tuple(
-                (axis.variable, cut) for axis, (cut, _) in zip(axes, chosen, strict=True) if cut != WHOLE
-            )
+        named = [
+            [None if cut == WHOLE else (axis.variable, cut) for cut in choice]
+            for axis, choice in zip(axes, choices, strict=True)
+        ]
+        every = product(*(choice.values() for choice in choices))
+        for chosen, at in zip(product(*named), every, strict=True):
+            cuts = tuple(filter(None, chosen))
             if cuts not in self.refinements:
-                crossed = list(product(*(depths for _, depths in chosen)))
-                pieces = tuple(_key(axes, levels, depths) for depths in crossed)
+                crossed = list(product(*at))
+                pieces = tuple([_named(keys, one) for one in crossed])
                 if self.measured.keys() >= set(pieces):
-                    self.refinements[cuts] = Refinement(
-                        cuts, pieces, tuple(_levels(axes, depths) for depths in crossed)
-                    )
+                    levels_of = tuple([_named(depths, one) for one in crossed])
+                    self.refinements[cuts] = Refinement(cuts, pieces, levels_of)
 
     def _cuts(self, axis: Breakdown, depths: int) -> dict[int, list[int]]:
         """Cut -> the depths of its codes, for each depth of an axis."""
@@ -358,6 +377,20 @@ class PublishedPieces:
             members[self._places(axis)[inside]] = True
             found.setdefault(tree.cut(members), np.unique(axis.depths[inside]).tolist())
         return found
+
+
+def _names(axes: Sequence[Breakdown], levels: Sequence[Sequence[int]]) -> list[list[tuple[str, int] | None]]:
+    """Axis -> depth -> its variable and a number; None for the total."""
+    return [
+        [None, *((axis.variable, one) for one in level[1:])] for axis, level in zip(axes, levels, strict=True)
+    ]
+
+
+def _named(
+    names: Sequence[Sequence[tuple[str, int] | None]], depths: Iterable[int]
+) -> tuple[tuple[str, int], ...]:
+    """The names of a depth of each axis, without totals."""
+    return tuple(filter(None, map(getitem, names, depths)))
 
 
 def _is_coarser(one: Piece, other: Piece) -> bool:

@@ -8,33 +8,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from discreet.lazy import lazily
 from discreet.maths.attacks.averaging import contour, success
 from discreet.maths.attacks.bounds import (
     SEXES,
     epsilon_of_reconstruction,
     exceeds_geometric,
-    maximum_entropy,
-    reveals,
     tuples_needed,
 )
 from discreet.maths.attacks.tuples import MOST_PARTS, Expected, Groups, expected
 from discreet.maths.noise.law import Floats, Pmf
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
-
-if TYPE_CHECKING:
-    from scipy import optimize
-else:
-    optimize = lazily("scipy.optimize")
+from discreet.maths.roots import zero_between
 
 Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
@@ -142,12 +135,15 @@ class Plane:
 
 def plane(V: Floats, D: Integers, exposed: ProgrammeExposure, limits: RiskLimits, js: int = 0) -> Plane:
     """Judge every pair of a grid; counts 1..js are never published."""
-    laws = [[_law(float(v), int(d)) for v in V] for d in D]
-    variance = _over(laws, lambda law: law.variance)
-    averaged = _over(laws, lambda law: success(law.variance, exposed.ratio))
-    revealed = np.array([revealed_by(row, exposed.tuples) for row in laws]).reshape(variance.shape)
-    needed = _over(laws, lambda law: float(tuples_needed(reveals(law, law.last), limits.revealed)))
-    distorted = _over(laws, lambda law: beyond(law, limits.change))
+    laws = [_laws(tuple(V.tolist()), d) for d in D.tolist()]
+    variance = np.array([(law * _squares(d)).sum(axis=1) for law, d in zip(laws, D.tolist(), strict=True)])
+    averaged = _each(partial(success, ratio=exposed.ratio), variance)
+    tuples = frozenset(exposed.tuples.items())
+    revealed = np.array([_revealed(tuple(V.tolist()), d, tuples) for d in D.tolist()])
+    shown = np.array([_within(law, SEXES)[:, SEXES] for law in laws]) * 2  # p1 of ``bounds.reveals``
+    needed = _each(partial(tuples_needed, confidence=limits.revealed), shown)
+    distorted = np.array([2 * law[:, : max(0, d - limits.change)].sum(axis=1)
+                          for law, d in zip(laws, D.tolist(), strict=True)])  # fmt: skip
     stays: Floats = np.broadcast_to([one_stays(float(v), js) for v in V], variance.shape)
     holds = {
         Constraint.PTABLE: _has_ptable(V, D, js),
@@ -160,48 +156,92 @@ def plane(V: Floats, D: Integers, exposed: ProgrammeExposure, limits: RiskLimits
     return Plane(V, D, variance, averaged, revealed, stays, needed, distorted, holds)
 
 
-@lru_cache(maxsize=8192)
-def _law(variance: float, bound: int) -> Pmf:
-    """The law of maximum entropy: several planes of one advice have the same grid."""
-    return maximum_entropy(variance, bound)
+def _each(measure: Callable[[float], float], values: Floats) -> Floats:
+    return np.array(list(map(measure, values.ravel().tolist())), dtype=np.float64).reshape(values.shape)
 
 
-def revealed_by(laws: Sequence[Pmf], tuples: Groups) -> Floats:
+def _squares(bound: int) -> Floats:
+    squares: Floats = np.arange(-bound, bound + 1, dtype=np.float64) ** 2
+    return squares
+
+
+@lru_cache(maxsize=256)
+def _laws(variances: tuple[float, ...], bound: int) -> Floats:
+    """[law, value] The laws of maximum entropy (``bounds.maximum_entropy``) of all variances at once.
+
+    Several planes of one advice have the same grid.
+    """
+    wanted, squares = np.array(variances), _squares(bound)
+    low, high = np.zeros(len(wanted)), 1 + 1 / wanted
+    flat = wanted >= bound * (bound + 1) / 3  # the uniform law has no larger variance
+    middle = np.where(flat, low, (low + high) / 2)
+    while ((low < middle) & (middle < high)).any():  # to the last bit
+        wide = (_weighted(middle, squares) * squares).sum(axis=1) > wanted
+        low, high = np.where(wide, middle, low), np.where(wide, high, middle)
+        middle = np.where(flat, low, (low + high) / 2)
+    found = _weighted(low, squares)
+    found.setflags(write=False)
+    return found
+
+
+def _weighted(curvatures: Floats, squares: Floats) -> Floats:
+    weights = np.exp(-curvatures[:, None] * squares)
+    found: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _revealed(
+    variances: tuple[float, ...], bound: int, tuples: frozenset[tuple[tuple[int, int], int]]
+) -> Floats:
+    found = revealed_by(_laws(variances, bound), tuples)
+    found.setflags(write=False)
+    return found
+
+
+def revealed_by(laws: Floats, tuples: Iterable[tuple[tuple[int, int], int]]) -> Floats:
     """The probability that tuples reveal the bound E of each of some symmetric laws: as ``reveal``, all at once.
 
-    A gap of n parts and their total above (n + 1)(E - 1) is one whose n + 1 noises lack together at most n of their
-    largest sum (n + 1) E. So only the first n + 1 coefficients of the power q(z)^(n + 1) are needed, where q(z) is the
-    sum of p(E - d) z^d.
+    laws[law, E + v] is the probability of v. A gap of n parts and their total above (n + 1)(E - 1) is one whose n + 1
+    noises lack together at most n of their largest sum (n + 1) E. So only the first n + 1 coefficients of the power
+    q(z)^(n + 1) are needed, where q(z) is the sum of p(E - d) z^d.
     """
-    if not laws:
-        return np.zeros(0)
-    bound, unseen = laws[0].last, np.zeros(len(laws))
+    bound, unseen = laws.shape[1] // 2, np.zeros(len(laws))
     lacking: dict[int, Counter[int]] = {}  # noisy parts -> what may be lacking of a negative gap -> tuples
-    for (parts, positive), number in tuples.items():
+    for (parts, positive), number in tuples:
         if positive > 1:
             noisy = min(positive, MOST_PARTS)
             at_most = max(noisy - (parts - positive) * (bound - 1), -1)
             lacking.setdefault(noisy, Counter())[at_most] += number
     most = max(lacking, default=0)
-    q = np.stack([law.p[::-1][: most + 1] for law in laws])
-    power = np.zeros((len(laws), most + 1))  # of q, up to the coefficient of z^most
-    power[:, : q.shape[1]] = q
-    for noisy in range(1, most + 1):
-        power, before = np.zeros_like(power), power
-        for d in range(q.shape[1]):
-            power[:, d:] += q[:, d, None] * before[:, : most + 1 - d]
-        if noisy in lacking:
-            within = np.cumsum(power, axis=1)
-            for at_most, number in lacking[noisy].items():
-                shows = within[:, noisy] + (within[:, at_most] if at_most >= 0 else 0.0)
-                with np.errstate(divide="ignore"):
-                    unseen += number * np.log1p(-np.minimum(shows, 1.0))
+    for noisy, within in _powers(laws, most):
+        for at_most, number in sorted(lacking.get(noisy, {}).items()):
+            shows = within[:, noisy] + (within[:, at_most] if at_most >= 0 else 0.0)
+            with np.errstate(divide="ignore"):
+                unseen += number * np.log1p(-np.minimum(shows, 1.0))
     found: Floats = -np.expm1(unseen)
     return found
 
 
-def _over(laws: list[list[Pmf]], measure: Callable[[Pmf], float]) -> Floats:
-    return np.array([[measure(law) for law in row] for row in laws])
+def _within(laws: Floats, parts: int) -> Floats:
+    """[law, d] The probability that n + 1 noises together lack at most d <= n of their largest sum."""
+    *_, (_, found) = _powers(laws, parts)
+    return found
+
+
+def _powers(laws: Floats, most: int) -> Iterator[tuple[int, Floats]]:
+    """The same of 1, 2, .. up to most parts."""
+    q = laws[:, ::-1][:, : most + 1]
+    power = np.zeros(
+        (len(laws), q.shape[1] - 1 + most + 1)
+    )  # zeros, then the coefficients up to that of z^most
+    here = power[:, q.shape[1] - 1 :]
+    here[:, : q.shape[1]] = q
+    windows = sliding_window_view(power, q.shape[1], axis=1)  # (law, coefficient, d counted backward)
+    backward = np.ascontiguousarray(q[:, ::-1])
+    for noisy in range(1, most + 1):
+        here[:] = np.einsum("lcd,ld->lc", windows, backward)
+        yield noisy, np.cumsum(here, axis=1)
 
 
 def _has_ptable(V: Floats, D: Integers, js: int) -> Bools:
@@ -275,11 +315,8 @@ class OneParameter:
         if falling(LARGEST_PARAMETER) >= 0:
             return LARGEST_PARAMETER
         by_logarithm = partial(_at_exponent, falling)
-        return math.exp(
-            optimize.brentq(
-                by_logarithm, math.log(SMALLEST_PARAMETER), math.log(LARGEST_PARAMETER), xtol=1e-12
-            )
-        )
+        ends = math.log(SMALLEST_PARAMETER), math.log(LARGEST_PARAMETER)
+        return math.exp(zero_between(by_logarithm, *ends, tolerance=1e-12))
 
 
 def _at_exponent(function: Callable[[float], float], exponent: float) -> float:

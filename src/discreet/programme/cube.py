@@ -76,10 +76,18 @@ class Cube:
 
     def signature(self, depths: Depths) -> Signature:
         """The signature of one of its cross-tabulations."""
-        levels = ((axis.variable, depth) for axis, depth in zip(self.axes, depths, strict=True) if depth)
-        return Signature(
-            self.unit, self._base, self.count or "", tuple(sorted(levels)), self.source, self.weight or ""
-        )
+        known = self._signatures.get(depths)
+        if known is None:
+            levels = ((axis.variable, depth) for axis, depth in zip(self.axes, depths, strict=True) if depth)
+            who = self.unit, self._base, self.count or ""
+            known = Signature(*who, tuple(sorted(levels)), self.source, self.weight or "")
+            self._signatures[depths] = known
+        return known
+
+    @cached_property
+    def _signatures(self) -> dict[Depths, Signature]:
+        """Those that were needed."""
+        return {}
 
     def level_name(self, depths: Depths) -> str:
         """One of its cross-tabulations as readers know it: GEO.COUNTY x SEX."""
