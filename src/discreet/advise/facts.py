@@ -26,7 +26,8 @@ from discreet.audit.redundancy import Mode, Regions, UniverseRedundancy, eu_redu
 from discreet.audit.subpopulation import MOST_CELLS, Subpopulations
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Exposure, Redundancy, cells
-from discreet.maths.attacks.tuples import Groups, occupied_tuples
+from discreet.maths.attacks.tuples import COUNTED, LISTED, Groups, occupied_tuples, tuples_of_grid
+from discreet.maths.cells.alignment import is_sparse
 from discreet.maths.feasible import three_tuples
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.noise.hellinger import PTableLaw
@@ -35,7 +36,7 @@ from discreet.perturb.choose import cell_key_mechanism
 from discreet.perturb.noise import Noise, cell_key_noise
 from discreet.programme import eu2021
 from discreet.programme.codelist import Breakdown
-from discreet.programme.cube import signatures
+from discreet.programme.cube import Cube, signatures
 from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme
 from discreet.run.run import Run
@@ -321,14 +322,23 @@ class _Counted:
         crosstab = owned.grid.crosstabs(listed)
         new = owned.owned[crosstab]
         self.cells += int(np.count_nonzero(new))
-        for stride, axis in zip(owned.cube.strides, owned.cube.axes, strict=True):
-            self.tuples.update(occupied_tuples(listed, stride, axis.parents, new))
+        self._tuples(owned.cube, listed, new)
         if owned.universe.unit == PERSONS and not owned.universe.base and not owned.universe.count:
             self.persons = max(self.persons, int(values[0]) if len(values) and listed[0] == 0 else 0)
         for number in owned.new:
             levels = owned.levels(number)
             if len(levels) == 1 and levels[0][0] == self.place and owned.universe.unit == PERSONS:
                 self._areas(values[crosstab == number])
+
+    def _tuples(self, cube: Cube, listed: NDArray[np.int64], new: NDArray[np.bool_]) -> None:
+        if is_sparse(cube.size, len(listed)):
+            for stride, axis in zip(cube.strides, cube.axes, strict=True):
+                self.tuples.update(occupied_tuples(listed, stride, axis.parents, new))
+            return
+        cells = np.zeros(cube.size, dtype=np.uint8)
+        cells[listed] = np.where(new, COUNTED, LISTED)
+        for stride, axis in zip(cube.strides, cube.axes, strict=True):
+            self.tuples.update(tuples_of_grid(cells.reshape(-1, len(axis), stride), axis.parents))
 
     def _areas(self, totals: NDArray[np.int64]) -> None:
         if self.area_totals is None or len(totals) > len(self.area_totals):

@@ -16,7 +16,7 @@ from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.additivity import CellNoise, DenseCells, Gaps, PartsAlong, dense_gaps, gaps
 from discreet.maths.attacks.disclosure import ORIGINAL, PUBLISHED, CubeGrid, Side, parts_elsewhere, side
-from discreet.maths.cells.alignment import FEW, Integers, aligned, nodes_along
+from discreet.maths.cells.alignment import Integers, aligned, is_sparse, nodes_along
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import PublishedLaw
 from discreet.maths.utility import (
@@ -262,7 +262,6 @@ def _products(seen: _Observed, groups: list[Integers]) -> Floats:
     return np.array([seen.chance_up[m].prod(axis=0) + seen.chance_down[m].prod(axis=0) for m in groups])
 
 
-SPARSE = 4  # possible cells by listed ones beyond which a table is not laid out whole
 UNSWAPPED, COUNTED = "original", "counted"  # before and after swapping
 
 
@@ -482,7 +481,7 @@ class _Run:
     ) -> Iterator[tuple[str, Gaps]]:
         """The gaps along each axis: over the whole grid, unless most of that is empty or noisy where empty."""
         cube, shown, true = owned.cube, found.values[:, PUBLISHED], found.values[:, -1]
-        if cube.size > SPARSE * len(found.cells) + FEW or owned.earlier or noise.empty.any():
+        if is_sparse(cube.size, len(found.cells)) or owned.earlier or noise.empty.any():
             for k, axis in enumerate(cube.axes):
                 along = _parts_along(found, owned.grid, k, measured(cube))
                 yield axis.variable, gaps(found.cells, shown, true, noise, found.crosstab, along)

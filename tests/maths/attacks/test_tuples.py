@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from discreet.maths.attacks.bounds import families, maximum_entropy, pinned, revealed, reveals
 from discreet.maths.attacks.tuples import (
+    COUNTED,
+    LISTED,
+    TILE,
     Choice,
     count_pairs,
     expected,
@@ -18,6 +21,7 @@ from discreet.maths.attacks.tuples import (
     pinned_pairs,
     small_pairs,
     survey,
+    tuples_of_grid,
 )
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
@@ -124,3 +128,15 @@ def test_occupied_tuples_are_those_of_an_enumeration(
         if occupied > 1:
             wanted[len(below), occupied] += 1
     assert occupied_tuples(cells, stride, PARENTS, counted) == wanted
+    whole = np.zeros(9 * 3, dtype=np.uint8)
+    whole[cells] = np.where(counted, COUNTED, LISTED)
+    assert tuples_of_grid(whole.reshape(-1, 9, stride), PARENTS) == wanted
+
+
+def test_tuples_of_a_grid_are_counted_beyond_one_tile() -> None:
+    """The last cells after an axis have one part less than the first."""
+    after, few = 2 * TILE + 3, 5
+    whole = np.full((2, len(PARENTS), after), COUNTED, dtype=np.uint8)
+    whole[:, 2, -few:] = 0
+    found = tuples_of_grid(whole, PARENTS)
+    assert found == {(2, 2): 2 * (2 * after - few), (4, 4): 2 * after}

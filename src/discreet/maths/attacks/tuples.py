@@ -20,6 +20,7 @@ from discreet.maths.noise.additive import Law
 from discreet.maths.noise.law import Floats, Pmf
 
 BINS = 4096  # of equally many keys
+TILE = 1 << 9  # cells that are next to each other, of which parts are counted at once
 
 
 def occupied_tuples(
@@ -35,6 +36,37 @@ def occupied_tuples(
     numbers, _, times = distinct_numbers(parts * base + occupied[totals], base * base)
     every = zip(numbers.tolist(), times.tolist(), strict=True)
     return Counter({divmod(number, base): often for number, often in every})
+
+
+LISTED, COUNTED = 1, 3  # a cell of a table that is laid out whole
+
+
+def tuples_of_grid(cells: NDArray[np.uint8], parents: NDArray[np.int32]) -> Counter[tuple[int, int]]:
+    """The same of all cells (before, node, after) of a table, each 0, LISTED or COUNTED."""
+    children = np.bincount(parents[1:], minlength=len(parents))
+    times = np.zeros((int(children.max(initial=0)) + 1,) * 2, dtype=np.int64)
+    occupied = np.zeros((len(parents), min(TILE, cells.shape[2])), dtype=np.int32)
+    _count_occupied(cells, parents, np.flatnonzero(children > 1), children, occupied, times)
+    parts, numbers = np.nonzero(times[:, 2:])
+    every = zip(parts.tolist(), (numbers + 2).tolist(), times[parts, numbers + 2].tolist(), strict=True)
+    return Counter({(all_parts, number): often for all_parts, number, often in every})
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _count_occupied(cells: Any, parents: Any, totals: Any, children: Any, occupied: Any, times: Any) -> None:
+    """times[parts, counted parts] of all listed totals, a tile of the axes after at a time."""
+    outer, nodes, inner = cells.shape
+    for o in range(outer):
+        for start in range(0, inner, occupied.shape[1]):
+            size = min(occupied.shape[1], inner - start)
+            for total in totals:
+                occupied[total, :size] = 0
+            for node in range(1, nodes):
+                for i in range(size):
+                    occupied[parents[node], i] += cells[o, node, start + i] >> 1
+            for total in totals:
+                for i in range(size):
+                    times[children[total], occupied[total, i]] += cells[o, total, start + i] & 1
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -13,11 +13,17 @@ from discreet.lazy import njit
 
 Integers = NDArray[np.int64]
 FEW = 2**16  # entries of an array that costs next to nothing
+SPARSE = 4  # possible cells by listed ones beyond which a table is not laid out whole
+
+
+def is_sparse(size: int, listed: int) -> bool:
+    """Whether a table with so many possible cells lists too few of them to be laid out whole."""
+    return size > SPARSE * listed + FEW
 
 
 def distinct_numbers(number: Integers, size: int) -> tuple[Integers, Integers, Integers]:
     """The distinct numbers below ``size``, the index of each number among them, and their frequencies."""
-    if size > 4 * len(number) + FEW:  # sorting pays only where an array of all numbers would be large
+    if is_sparse(size, len(number)):  # sorting pays only where an array of all numbers would be large
         return np.unique(number, return_inverse=True, return_counts=True)
     times = np.bincount(number, minlength=size)
     numbers = np.flatnonzero(times)
