@@ -1,9 +1,11 @@
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.audit.evidence import published
 from discreet.errors import BrokenRelease, Mistakes
 from discreet.release.reader import open_release
 from tests.release.small import AGE_M, cubes, publish, table
@@ -50,3 +52,42 @@ def test_a_file_without_the_columns_of_its_axes_is_refused(tmp_path: Path, chang
     pq.write_table(found, path)
     with pytest.raises(BrokenRelease, match=r"cube 1\.1: its file does not have the columns of its axes"):
         open_release(tmp_path / "r").read_cube("1.1")
+
+
+def _with_codes(path: Path, distinct: list[str], which: list[int]) -> None:
+    """Write a cube's file again, its column of ages with this dictionary."""
+    found = pq.read_table(path)
+    column = pa.DictionaryArray.from_arrays(pa.array(which, pa.int32()), pa.array(distinct), safe=False)
+    pq.write_table(found.set_column(found.column_names.index("AGE"), "AGE", column), path)
+
+
+@pytest.mark.parametrize("strange", [3, 100, -1])
+def test_a_code_beyond_the_dictionary_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strange: int
+) -> None:
+    """As damaged pages have it: Arrow reads them without a word."""
+    publish(tmp_path / "r")
+    whole = pq.read_table(next((tmp_path / "r/parquet").glob("1.1*")))
+    ages = whole["AGE"].combine_chunks()
+    distinct = ages.dictionary.to_pylist()
+    which = [*ages.indices.to_pylist()[:-1], len(distinct) + strange if strange > 0 else strange]
+    column = pa.DictionaryArray.from_arrays(pa.array(which, pa.int32()), pa.array(distinct), safe=False)
+    damaged = whole.set_column(whole.column_names.index("AGE"), "AGE", column)
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda *_, **__: damaged)
+    first = published(open_release(tmp_path / "r")).universes[0].tables[0]
+    with pytest.raises(BrokenRelease, match=r"cube 1\.1: its file is not readable as Parquet"):
+        first.load()
+
+
+def test_codes_may_be_listed_in_any_order(tmp_path: Path) -> None:
+    """Another program may have written the file again."""
+    publish(tmp_path / "r")
+    path = next((tmp_path / "r/parquet").glob("1.1*"))
+    before = [one.load() for one in published(open_release(tmp_path / "r")).universes[0].tables]
+    ages = pq.read_table(path)["AGE"].combine_chunks()
+    distinct = ages.dictionary.to_pylist()
+    _with_codes(path, distinct[::-1], [len(distinct) - 1 - which for which in ages.indices.to_pylist()])
+    after = [one.load() for one in published(open_release(tmp_path / "r")).universes[0].tables]
+    for (cells, values), (same_cells, same_values) in zip(before, after, strict=True):
+        assert np.array_equal(cells, same_cells)
+        assert np.array_equal(values, same_values)

@@ -16,6 +16,8 @@ from discreet.lazy import importing, leave_pandas_out
 
 ARROW_MEMORY = "ARROW_DEFAULT_MEMORY_POOL"  # which allocator Arrow uses; read when it is loaded
 
+YOUNG = 50_000  # objects between two looks for garbage: a command leaves little, and looking is a tenth of its time
+
 
 class LazyGroup(TyperGroup):
     """A group whose commands are known by name and module; each is built on demand."""
@@ -45,6 +47,7 @@ def built(name: str, module: str) -> Any:
         found = import_module(f"discreet.cli.{module}")
     leave_pandas_out()
     gc.freeze()
+    gc.set_threshold(YOUNG)
     app = getattr(found, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -174,30 +174,27 @@ class ExpectedLosses:
         )
 
     def at(self, counts: Integers) -> Floats:
-        """[count, measure]: sum over j of p(i -> j) times the measure; each small count is worked out once."""
+        """[count, measure]: sum over j of p(i -> j) times the measure; ascending, each small count worked out once."""
+        stored, known = self._stored
+        few = int(np.searchsorted(counts, STORED))
+        small, found = counts[:few], np.empty((len(counts), len(Measure)))
+        if not known[small].all():
+            new = small[~known[small]]
+            stored[new], known[new] = self._computed(new), True
+        found[:few], found[few:] = stored[small], self._computed(counts[few:])
+        return found
+
+    def _computed(self, counts: Integers) -> Floats:
         first, changes, p, others = self._large
         large = counts >= first
         if not large.any():
-            return self._of_small(counts)
+            return self._by_rows(counts)
         found = np.tile(others, (len(counts), 1))
-        found[~large] = self._of_small(counts[~large])
+        found[~large] = self._by_rows(counts[~large])
         found[large, Measure.L3] = _mean_root_change(counts[large], changes, p)
         return found
 
-    def _of_small(self, counts: Integers) -> Floats:
-        stored, known = self._stored
-        few = counts < STORED
-        if not few.all():
-            found = np.empty((len(counts), len(Measure)))
-            distinct, place = np.unique(counts[~few], return_inverse=True)
-            found[few], found[~few] = self._of_small(counts[few]), self._computed(distinct)[place]
-            return found
-        if not known[counts].all():
-            new = np.unique(counts[~known[counts]])
-            stored[new], known[new] = self._computed(new), True
-        return stored[counts]
-
-    def _computed(self, counts: Integers) -> Floats:
+    def _by_rows(self, counts: Integers) -> Floats:
         found = np.zeros((len(counts), len(Measure)))
         last = self.law.settled
         for place in np.flatnonzero(counts < last).tolist():
@@ -405,8 +402,16 @@ def _add_expected(
         if k == 0 or not own[i] or possible[c] == 0:
             continue
         occupied[c] += 1
-        for m in range(per_count.shape[1]):
-            sums[c, k, m] += per_count[place[i], m]
+        _add_seven(sums[c, k], per_count[place[i]])
+
+
+@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+def _add_seven(sums: Any, one: Any) -> None:
+    """Add the measures of one cell: all are read before one is written, so that they are added side by side."""
+    a, b, c, d, e, f, g = one[0], one[1], one[2], one[3], one[4], one[5], one[6]
+    a, b, c, d = sums[0] + a, sums[1] + b, sums[2] + c, sums[3] + d
+    e, f, g = sums[4] + e, sums[5] + f, sums[6] + g
+    sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6] = a, b, c, d, e, f, g
 
 
 def class_names(edges: tuple[int, ...]) -> tuple[str, ...]:

@@ -78,11 +78,16 @@ class Cube:
         """The signature of one of its cross-tabulations."""
         known = self._signatures.get(depths)
         if known is None:
-            levels = ((axis.variable, depth) for axis, depth in zip(self.axes, depths, strict=True) if depth)
-            who = self.unit, self._base, self.count or ""
-            known = Signature(*who, tuple(sorted(levels)), self.source, self.weight or "")
+            levels = tuple([(name, depths[k]) for k, name in self.by_name if depths[k]])
+            known = Signature(self.unit, self._base, self.count or "", levels, self.source, self.weight or "")
             self._signatures[depths] = known
         return known
+
+    @cached_property
+    def by_name(self) -> tuple[tuple[int, str], ...]:
+        """The axes sorted by the names of their variables."""
+        order = sorted(range(len(self.axes)), key=lambda k: self.axes[k].variable)
+        return tuple((k, self.axes[k].variable) for k in order)
 
     @cached_property
     def _signatures(self) -> dict[Depths, Signature]:
@@ -91,8 +96,7 @@ class Cube:
 
     def level_name(self, depths: Depths) -> str:
         """One of its cross-tabulations as readers know it: GEO.COUNTY x SEX."""
-        both = zip(self.axes, depths, strict=True)
-        return cross_named((axis.variable, axis.levels[depth - 1]) for axis, depth in both if depth)
+        return joined([self.axes[k].levels[depths[k] - 1] for k, _ in self.by_name if depths[k]])
 
     @cached_property
     def _base(self) -> str:
@@ -177,7 +181,12 @@ def crossed(levels: Levels) -> str:
 
 def cross_named(levels: Iterable[tuple[str, str]]) -> str:
     """The names of some levels as one text, by the names of their variables."""
-    return " x ".join(name for _, name in sorted(levels)) or "total"
+    return joined([name for _, name in sorted(levels)])
+
+
+def joined(names: Iterable[str]) -> str:
+    """The names of levels as one text."""
+    return " x ".join(names) or "total"
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,16 +265,13 @@ def all_crosstabs(cube: Cube, codelists: Mapping[str, Codelist]) -> tuple[CrossT
 
 
 def _make_crosstabs(cube: Cube, trees: Sequence[Codelist]) -> tuple[CrossTab, ...]:
-    order = tuple(sorted(range(len(cube.axes)), key=lambda k: cube.axes[k].variable))
-    levels = [_levels(axis, tree) for axis, tree in zip(cube.axes, trees, strict=True)]
+    order = tuple(k for k, _ in cube.by_name)
+    levels = [_levels(axis, tree).values() for axis, tree in zip(cube.axes, trees, strict=True)]
     return tuple(
-        CrossTab(
-            cube.signature(depths),
-            depths,
-            tuple(level[depth] for level, depth in zip(levels, depths, strict=True)),
-            order,
-        )
-        for depths in cube.depths
+        [
+            CrossTab(cube.signature(depths), depths, chosen, order)
+            for depths, chosen in zip(cube.depths, product(*levels), strict=True)
+        ]
     )
 
 

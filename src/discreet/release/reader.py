@@ -210,6 +210,8 @@ class Nodes:
 
     def times(self, stride: int) -> NDArray[np.int64]:
         """What the node of each row adds to its position in the grid."""
+        if np.array_equal(self.distinct, np.arange(len(self.distinct))):  # as ``protect`` writes them
+            return np.multiply(self.which, stride, dtype=np.int64)
         # no code is beyond the dictionary: that was validated
         return np.take(self.distinct * stride, self.which, mode="clip")
 
@@ -249,6 +251,20 @@ def _are(table: pa.Table, wanted: dict[str, pa.DataType]) -> bool:
     found = dict(zip(table.schema.names, table.schema.types, strict=True))
     once = len(found) == len(table.schema.names)
     return once and found == wanted and not any(column.null_count for column in table.columns)
+
+
+def _has_all_texts(table: pa.Table) -> bool:
+    """Whether the texts of all rows are in the dictionaries: damaged pages have codes beyond them.
+
+    What ``validate(full=True)`` finds in such columns, at a fourth of its cost.
+    """
+    for column in table.columns:
+        for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
+            chunk.dictionary.validate(full=True)
+            which = chunk.indices.to_numpy().view(np.uint32)
+            if len(which) and which.max() >= len(chunk.dictionary):
+                return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,11 +309,13 @@ class CubeFile:
                     )
                 for group in range(file.num_row_groups):
                     table = file.read_row_group(group, columns=list(wanted))
-                    table.validate(full=True)  # damaged pages have codes beyond the dictionary
+                    table.validate()
                     if not _are(table, wanted):
                         raise BrokenRelease(
                             f"cube {self.entry.id}: its file does not have the columns of its axes"
                         )
+                    if not _has_all_texts(table):
+                        raise BrokenRelease(f"cube {self.entry.id}: its file is not readable as Parquet")
                     if len(table):
                         yield table
         except FileNotFoundError:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.lazy import njit
 
 Integers = NDArray[np.int64]
-FEW = 2**16  # entries of an array that costs next to nothing
+FEW, FEW_NUMBERS = 2**16, 2**12  # cells, and entries of an array, that cost next to nothing
 SPARSE = 4  # possible cells by listed ones beyond which a table is not laid out whole
 
 
@@ -23,7 +23,8 @@ def is_sparse(size: int, listed: int) -> bool:
 
 def distinct_numbers(number: Integers, size: int) -> tuple[Integers, Integers, Integers]:
     """The distinct numbers below ``size``, the index of each number among them, and their frequencies."""
-    if is_sparse(size, len(number)):  # sorting pays only where an array of all numbers would be large
+    # sorting pays only where an array of all numbers would be large
+    if size > SPARSE * len(number) + FEW_NUMBERS:
         return np.unique(number, return_inverse=True, return_counts=True)
     times = np.bincount(number, minlength=size)
     numbers = np.flatnonzero(times)
