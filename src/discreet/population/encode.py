@@ -33,8 +33,8 @@ class EncodedRecords:
         return len(self.keys)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _is_ordered(codes: Any) -> Any:
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _is_ordered(codes: Any) -> bool:
     ordered_so_far = True
     for r in range(1, codes.size):
         ordered_so_far &= codes[r] >= codes[r - 1]
