@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, cached_property, update_wrapper
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -46,7 +45,7 @@ def importing() -> Iterator[None]:
             gc.enable()
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Finds no pandas."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:

@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from discreet.api.synthetic import DEMO_TABLES
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, say, shown_progress
 from discreet.errors import BrokenRelease, Mistakes, mistake
 from discreet.io.register import Register
@@ -23,7 +22,7 @@ from discreet.programme.codelist import TOTAL
 from discreet.programme.programme import load_programme
 from discreet.release.reader import PublishedCodes, open_release
 from discreet.release.verify import verify
-from discreet.synth.generate import check, generate
+from discreet.synth.generate import DEMO_TABLES, check, generate
 from discreet.synth.geography import FICTIONAL
 
 SHOWN = "3.1"

@@ -32,6 +32,8 @@ from discreet.synth.draw import Dice, rows
 from discreet.synth.geography import FICTIONAL, Geography, geography, region_counts
 from discreet.text.phrase import others_of, translated
 
+DEMO_TABLES = ("1", "3", "8", "9", "35")  # five groups of the EU programme: persons and households
+
 # each of these means "under 15 years"; a table may contain any one of them
 _CHILD = {"AGE": "Y_LT15", "CAS": "2.1", "EDU": "11"}
 # each of these means "not employed"
