@@ -35,6 +35,21 @@ def test_a_mistyped_word(words: tuple[str, ...], meant: str) -> None:
     assert "Traceback" not in said.stderr
 
 
+@pytest.mark.parametrize("chosen", [None, "mimalloc"])
+def test_commands_reuse_the_memory_that_arrow_frees(chosen: str | None) -> None:
+    """Arrow's own allocators return it to the system between two batches; a user may still choose one."""
+    words = "from discreet.cli.group import built; built('protect', 'protect'); import pyarrow"
+    own = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    said = subprocess.run(
+        [sys.executable, "-c", f"{words}; print(pyarrow.default_memory_pool().backend_name)"],
+        env=own | ({"ARROW_DEFAULT_MEMORY_POOL": chosen} if chosen else {}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.split() == [chosen or "system"]
+
+
 def test_a_folder_may_be_named_like_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrow takes a relative path with a colon for an address, of a file system that it does not know."""
     monkeypatch.chdir(tmp_path)

@@ -119,6 +119,13 @@ def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint
     return keys.hash_texts(secret, purpose, np.frombuffer(text or b"", dtype=np.uint8), bounds)
 
 
+def whole_numbers(column: pa.Array) -> NDArray[np.integer[Any]] | None:
+    """A column of whole numbers without gaps; None if it is another one."""
+    column = bare(column)
+    is_whole = pa.types.is_integer(column.type) and not column.null_count
+    return column.to_numpy(zero_copy_only=False) if is_whole else None
+
+
 def given_keys(column: pa.Array) -> NDArray[np.uint32]:
     """An office's own record keys: whole numbers from 0 to 2^32 - 1."""
     column = _plain(column)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import Mistakes, Problem
 from discreet.io.databases import open_source
 from discreet.io.files import Records
-from discreet.io.id_hashes import IdHashes
+from discreet.io.id_hashes import Ascending, IdHashes
 from discreet.maths.cells.keys import record_keys
 from discreet.population import encode
 from discreet.population.encode import Codes, EncodedRecords, ordered
@@ -276,7 +276,7 @@ class UnitReader:
         if missing:
             raise Mistakes(missing)
         self._needs = needs = with_order(needs, self._records)
-        self._ids = IdHashes()
+        self._ids, self._ascending = IdHashes(), Ascending()
         self._found = Findings(
             amounts={
                 name: AmountsSeen()
@@ -310,7 +310,7 @@ class UnitReader:
 
     def found(self) -> Findings:
         """What was found in the records read so far."""
-        return replace(self._found, duplicates=self._ids.occurs(2))
+        return replace(self._found, duplicates=not self._ascending and self._ids.occurs(2))
 
     def found_here(self) -> Findings:
         """The same without duplicate ids, which are found among the ``ids`` of all parts of a table."""
@@ -378,6 +378,7 @@ class UnitReader:
         if needs.id_column is not None:
             hashes = self._column(needs.id_column, self._hashed, columns[needs.id_column], np.uint64)
             self._ids.add(hashes)
+            self._ascending.add(encode.whole_numbers(columns[needs.id_column]))
         if needs.record_key is None:
             return record_keys(hashes)
         given = self._column(needs.record_key, encode.given_keys, columns[needs.record_key], np.uint32)
