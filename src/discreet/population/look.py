@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
+from discreet.io.column_names import require_names
 from discreet.io.csv_form import USUAL, CsvForm
 from discreet.io.databases import open_source
 from discreet.io.files import BATCH, Records
@@ -166,6 +167,7 @@ def look(source: Source, unit: str, named: str) -> TableFacts:
     if len(records.schema.names) > MOST_COLUMNS:
         value = f"{len(records.schema.names):,} columns"
         raise mistake(records.name, unit, value, f"give at most {MOST_COLUMNS:,}: each is compared with each")
+    require_names(records, unit)
     key = secrets.token_bytes(32)
     columns = [_Column(field.name, field.type) for field in records.schema]
     pairs: list[_Pair] | None = None
