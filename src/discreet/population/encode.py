@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet.io.whole_numbers import whole_numbers
 from discreet.lazy import njit
 from discreet.maths.cells import keys
 
@@ -124,7 +125,7 @@ def given_keys(column: pa.Array) -> NDArray[np.uint32]:
     column = _plain(column)
     if is_text(column.type):
         try:
-            column = pc.cast(column, pa.int64())
+            column = whole_numbers(column)
         except pa.ArrowInvalid:
             raise BadColumn("text among the record keys", "give integers from 0 to 4294967295") from None
     if column.null_count or not pa.types.is_integer(column.type):
