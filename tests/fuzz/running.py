@@ -32,7 +32,7 @@ from tests.fuzz.commands import READ, hostile
 from tests.fuzz.counted import recounted
 from tests.fuzz.inputs import made, prepare
 from tests.fuzz.judgement import change, judged
-from tests.fuzz.oracle import meaningless, shown, wrong_ending
+from tests.fuzz.oracle import drafted, meaningless, shown, wrong_ending
 from tests.fuzz.readers import Senseless, chosen, refused, reseal
 from tests.fuzz.requests import request, server
 from tests.fuzz.tables import spoiled
@@ -166,6 +166,8 @@ class Fuzzer:
         code, said = made(words)
         if wrong := wrong_ending(code, said, words, self.secret):
             raise Senseless(f"{wrong}: {' '.join(words)[:60]} {said[:300]!r}")
+        if code == 0 and words[0] == "init" and (wrong := drafted(Path("made"))):
+            raise Senseless(wrong)
         if code == 2 and (written := self._written()):
             raise Senseless(f"exit code 2 of {' '.join(words[:2])}, and {written[0]} was written")
         return code

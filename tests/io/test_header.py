@@ -188,6 +188,9 @@ def test_ids_in_a_column_of_codes_are_not_shown(tmp_path: Path) -> None:
     assert said.returncode == 2
     assert "the column 'sex' contains values that are not in the codelist" in said.stderr
     assert not ID.search(said.stderr)
+    persons["sex"] = [str(one) for one in persons["hid"]]
+    town.rewrite(tmp_path / "t", persons=persons)
+    assert not ID.search(discreet("check", tmp_path / "t/programme.toml").stderr)
     persons["sex"] = ["x" if n < 9 else "1" for n in range(len(persons["pid"]))]
     town.rewrite(tmp_path / "t", persons=persons)
     assert (

@@ -301,11 +301,12 @@ def _is_day(kind: pa.DataType) -> bool:
 _SHOWN = 5  # values named in a message
 MOST_SHOWN = 1000  # with more values a column probably contains ids, which no message shows
 _FEW = 20  # values that may be codes, however few records there are
+_MEMBERS = 4  # records for each id of a household, or fewer
 
 
 def look_like_ids(values: int, records: int) -> bool:
-    """Whether so many wrong values of a column are rather ids than codes: very many, or one for every other record."""
-    return values > MOST_SHOWN or (values > _FEW and 2 * values > records)
+    """Whether so many wrong values of a column are rather ids than codes: very many, or few records for each."""
+    return values > MOST_SHOWN or (values > _FEW and _MEMBERS * values > records)
 
 
 def values_problem(
