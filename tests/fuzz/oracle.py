@@ -67,10 +67,10 @@ def shown(said: str, secret: str) -> str:
     return ""
 
 
-def drafted(folder: Path) -> str:
+def drafted(path: Path) -> str:
     """What a draft of a programme must not contain; a codelist has what a column of its name contains."""
-    text = (folder / "programme.toml").read_text(encoding="utf-8")
-    return "an id of a record is in the draft" if ID.search(text) else ""
+    is_shown = ID.search(path.read_text(encoding="utf-8"))
+    return "an id of a record is in the draft" if is_shown else ""
 
 
 def meaningless(name: str, content: bytes, sound: bytes, found: object) -> str:

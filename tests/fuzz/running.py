@@ -166,8 +166,9 @@ class Fuzzer:
         code, said = made(words)
         if wrong := wrong_ending(code, said, words, self.secret):
             raise Senseless(f"{wrong}: {' '.join(words)[:60]} {said[:300]!r}")
-        if code == 0 and words[0] == "init" and (wrong := drafted(Path("made"))):
-            raise Senseless(wrong)
+        for path in map(Path, self._written()) if words[0] == "init" else ():
+            if path.name == "programme.toml" and (wrong := drafted(path)):
+                raise Senseless(wrong)
         if code == 2 and (written := self._written()):
             raise Senseless(f"exit code 2 of {' '.join(words[:2])}, and {written[0]} was written")
         return code
