@@ -121,6 +121,24 @@ def test_a_signal_that_asks_to_end_leaves_nothing_behind(number: signal.Signals,
     assert not list(tmp_path.iterdir())
 
 
+STARTING = """
+import os, signal, sys
+class Interrupts:
+    def find_spec(self, name, path, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+from discreet.__main__ import main
+main()
+"""
+
+
+def test_an_interruption_while_the_program_starts_has_no_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STARTING, "check", "none.toml"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (-signal.SIGINT, "", "")
+
+
 def test_signals_of_a_caller_are_its_own_again(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGTERM)
     assert discreet("check", tmp_path / "none.toml").returncode == 2

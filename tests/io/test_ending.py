@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,20 @@ def test_what_removes_a_work_folder_is_not_interrupted(again: int) -> None:
         until_asked_to_end(work)
     assert removed
     assert found.value.number == SIGTERM
+
+
+def test_a_module_is_imported_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    text = f"import signal, time\nsignal.raise_signal(15)\ntime.sleep({3 * ending.PAUSE})\nis_whole = True\n"
+    (tmp_path / "imported_whole.py").write_text(text)
+
+    def work() -> None:
+        import_module("imported_whole")
+        goes_on()
+
+    with pytest.raises(Ended):
+        until_asked_to_end(work)
+    assert sys.modules["imported_whole"].is_whole  # type: ignore[attr-defined]
 
 
 def test_a_second_interruption_waits_for_nothing() -> None:

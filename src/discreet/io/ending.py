@@ -3,8 +3,8 @@
 Python runs a signal's handler between any two instructions, also where whatever is raised is dropped: modules compiled
 by Cython register their arrays as sequences when they are imported, and ignore what is raised then; so do destructors,
 callbacks of C, and the locks of imports. A request is therefore remembered. It is raised again ten times a second,
-nothing is put in place after it, and a command never ends as if there had been none. While an exception is on its way
-the request waits, so that work folders are removed completely.
+nothing is put in place after it, and a command never ends as if there had been none. It waits while a module is
+imported, because half of one is of no use, and while an exception is on its way, so that work folders are removed whole.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PAUSE = 0.1  # seconds until a request is raised again
+IMPORTING = "<frozen importlib._bootstrap>"  # where Python's own code of imports is
 
 
 class Ended(BaseException):
@@ -79,16 +80,25 @@ def putting(place: str) -> Iterator[None]:
         _Request.written = (*_Request.written, place)
 
 
-def _ask(number: int, _frame: FrameType | None) -> None:
+def _ask(number: int, frame: FrameType | None) -> None:
     """Remember the request and raise it; a second Ctrl-C waits for nothing."""
     is_repeated = number == signal.SIGINT and _Request.number is not None
     _Request.number = _Request.number or number
     signal.signal(signal.SIGALRM, _ask_again)
     signal.setitimer(signal.ITIMER_REAL, PAUSE, PAUSE)
-    if _Request.raises and (is_repeated or sys.exception() is None):
+    if _Request.raises and (is_repeated or not _waits(frame)):
         require_unasked()
 
 
-def _ask_again(_number: int, _frame: FrameType | None) -> None:
-    if _Request.raises and sys.exception() is None:
+def _ask_again(_number: int, frame: FrameType | None) -> None:
+    if _Request.raises and not _waits(frame):
         require_unasked()
+
+
+def _waits(frame: FrameType | None) -> bool:
+    """Whether an exception is on its way, or a module is being imported."""
+    if sys.exception() is not None:
+        return True
+    while frame is not None and frame.f_code.co_filename != IMPORTING:
+        frame = frame.f_back
+    return frame is not None

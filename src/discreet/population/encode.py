@@ -102,7 +102,31 @@ def room(categories: Mapping[str, int], rows: int) -> dict[str, Codes]:
 
 
 def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint64]:
-    """Hash ids (64-bit integers or text) to 64 bits under the secret."""
+    """Hash ids (64-bit integers or text) to 64 bits under the secret; a blank text is none."""
+    column = _plain(column)
+    if is_text(column.type) and _has_blank(column):
+        raise BadColumn("ids that are blank", "give each record its own id; a field without an id is empty")
+    return hashed_values(column, secret, purpose)
+
+
+def _has_blank(texts: pa.Array) -> bool:
+    """Whether some text is empty or blank; only those that begin with a blank, or beyond ASCII, are trimmed."""
+    texts = pc.cast(texts, pa.large_string()).drop_null()
+    if not len(texts):
+        return False
+    _, offsets, content = texts.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    if (bounds[1:] == bounds[:-1]).any():
+        return True
+    first = np.frombuffer(content or b"", dtype=np.uint8)[bounds[:-1]]
+    suspect = (first <= ord(" ")) | (first >= 0x80)
+    if not suspect.any():
+        return False
+    return bool(pc.any(pc.equal(pc.utf8_trim_whitespace(texts.filter(pa.array(suspect))), "")).as_py())
+
+
+def hashed_values(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint64]:
+    """Hash values (64-bit integers or text) to 64 bits under the secret."""
     column = _plain(column)
     if column.null_count:
         raise BadColumn("some records have no id", "give every record its own id")
