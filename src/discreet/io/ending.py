@@ -4,7 +4,7 @@ Python runs a signal's handler between any two instructions, also where whatever
 by Cython register their arrays as sequences when they are imported, and ignore what is raised then; so do destructors,
 callbacks of C, and the locks of imports. A request is therefore remembered. It is raised again ten times a second,
 nothing is put in place after it, and a command never ends as if there had been none. It waits while a module is
-imported, because half of one is of no use, and while an exception is on its way, so that work folders are removed whole.
+imported, because half of one is of no use, and while an exception is on its way, so that work folders are removed.
 """
 
 from __future__ import annotations
