@@ -15,6 +15,7 @@ import typer
 from discreet.api.synthetic import DEMO_TABLES
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, say, shown_progress
 from discreet.errors import BrokenRelease, Mistakes, mistake
+from discreet.io.ending import putting
 from discreet.io.register import Register
 from discreet.io.secret import make_secret, read_secret
 from discreet.pipeline.check import check_data
@@ -91,9 +92,11 @@ def _make_room(out: Path) -> None:
     if out.exists() and any(out.iterdir()):
         if not (out / _OURS).exists():
             raise mistake(out, "--out", "the folder contains something else", "give another folder")
-        shutil.rmtree(out)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / _OURS).touch()
+        with putting(str(out)):
+            shutil.rmtree(out)
+    with putting(str(out)):
+        out.mkdir(parents=True, exist_ok=True)
+        (out / _OURS).touch()
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.errors import Mistakes, Problem
+from discreet.io.ending import putting
 from discreet.programme import eu2021
 from discreet.programme.attributes import Attribute, Holder
 from discreet.programme.codelist import Code, codelist, write_code_columns
@@ -323,7 +324,8 @@ def generate(
         nation = _nation(persons, seed, country)
         declare(draft, nation.geo, tables)
         rows = _write(draft, nation, threads or min(MOST_THREADS, os.cpu_count() or 1), progress)
-        draft.replace(out)  # replaces an empty folder, refuses any other
+        with putting(str(out)):
+            draft.replace(out)  # replaces an empty folder, refuses any other
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
