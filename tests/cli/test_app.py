@@ -208,6 +208,18 @@ def test_a_demo_that_is_refused_writes_nothing(tmp_path: Path, monkeypatch: pyte
     assert not list(tmp_path.iterdir())
 
 
+def test_a_demo_replaces_an_earlier_one_unless_it_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    secrets = []
+    for persons, code in (("60", 0), ("80", 0), ("0", 2)):
+        found = discreet("demo", "--out", "d", "--persons", persons, "--quiet")
+        assert found.returncode == code, found.stderr
+        secrets.append(Path("d/secret.key").read_bytes())
+    assert secrets[0] != secrets[1] == secrets[2]
+
+
 def test_the_folder_of_a_demo_may_be_named_like_a_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

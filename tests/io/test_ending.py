@@ -152,7 +152,7 @@ def test_a_module_is_imported_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     with pytest.raises(Ended):
         until_asked_to_end(work)
-    assert sys.modules["imported_whole"].is_whole  # type: ignore[attr-defined]
+    assert sys.modules["imported_whole"].is_whole
 
 
 def test_a_second_interruption_waits_for_nothing() -> None:
