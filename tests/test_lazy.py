@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import pytest
 
 from discreet.lazy import Kernel, njit
 
@@ -102,3 +103,11 @@ def test_a_kernel_needs_no_blas() -> None:
         "assert 'numba' in sys.modules and 'scipy.linalg' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(("leave_out", "is_quiet"), [("discreet.lazy.leave_out", True), ("gc.freeze", False)])
+def test_what_is_left_out_does_not_complain_at_the_end(leave_out: str, is_quiet: bool) -> None:
+    """DuckDB's binding does, of objects that are never looked at; so a server over one of its databases would."""
+    program = f"import gc, duckdb, discreet.lazy\nduckdb.connect().execute('SELECT 1')\n{leave_out}()"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ("leaked" not in found.stderr) is is_quiet

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -45,6 +46,21 @@ def importing() -> Iterator[None]:
             gc.enable()
 
 
+def leave_out() -> None:
+    """Let searches for garbage leave out all that there is now: it stays as long as the process.
+
+    DuckDB complains on standard error about each of its objects that is still there at the end; they are found then.
+    """
+    atexit.unregister(_leave_in)
+    atexit.register(_leave_in)
+    gc.freeze()
+
+
+def _leave_in() -> None:
+    if is_loaded("duckdb"):
+        gc.unfreeze()
+
+
 class _NoPandas:
     """Finds no pandas."""
 
@@ -81,7 +97,7 @@ def _numba() -> Any:
             if search:
                 linalg.ensure_blas = search
     if gc.get_freeze_count():  # a command, whose modules are left out already: compiling is a tenth faster
-        gc.freeze()
+        leave_out()
     return numba
 
 

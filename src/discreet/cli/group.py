@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from functools import cache
 from importlib import import_module
@@ -12,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from discreet.lazy import importing, leave_pandas_out
+from discreet.lazy import importing, leave_out, leave_pandas_out
 
 ARROW_MEMORY = "ARROW_DEFAULT_MEMORY_POOL"  # which allocator Arrow uses; read when it is loaded
 
@@ -44,7 +43,7 @@ def built(name: str, module: str) -> Any:
     with importing():
         found = import_module(f"discreet.cli.{module}")
     leave_pandas_out()
-    gc.freeze()
+    leave_out()
     app = getattr(found, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
