@@ -59,7 +59,7 @@ def was_stored(kernel: Kernel) -> bool:
     """Whether a called kernel was read from a file; else it was compiled."""
     if kernel.is_standalone:
         return "bare" not in vars(kernel)
-    return sum(kernel.compiled.stats.cache_hits.values()) > 0
+    return bool(sum(kernel.compiled.stats.cache_hits.values()))
 
 
 def test_a_kernel_is_compiled_once(stored: Path, tmp_path: Path, standalone: bool) -> None:
