@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from discreet.lazy import importing, leave_pandas_out
+from discreet.lazy import importing, leave_out, leave_pandas_out
 
 ARROW_MEMORY = "ARROW_DEFAULT_MEMORY_POOL"  # which allocator Arrow uses; read when it is loaded
 
@@ -46,7 +46,7 @@ def built(name: str, module: str) -> Any:
     with importing():
         found = import_module(f"discreet.cli.{module}")
     leave_pandas_out()
-    gc.freeze()
+    leave_out()
     gc.set_threshold(YOUNG)
     app = getattr(found, "app", None)
     if app is None:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from discreet.lazy import lazily
 from discreet.maths.attacks.averaging import contour, success
 from discreet.maths.attacks.bounds import (
     SEXES,
@@ -27,7 +29,11 @@ from discreet.maths.attacks.bounds import (
 from discreet.maths.attacks.tuples import MOST_PARTS, Expected, Groups, expected
 from discreet.maths.noise.law import Floats, Pmf
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
-from discreet.maths.roots import zero_between
+
+if TYPE_CHECKING:
+    from scipy import optimize
+else:
+    optimize = lazily("scipy.optimize")
 
 Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
@@ -142,8 +148,8 @@ def plane(V: Floats, D: Integers, exposed: ProgrammeExposure, limits: RiskLimits
     revealed = np.array([_revealed(tuple(V.tolist()), d, tuples) for d in D.tolist()])
     shown = np.array([_within(law, SEXES)[:, SEXES] for law in laws]) * 2  # p1 of ``bounds.reveals``
     needed = _each(partial(tuples_needed, confidence=limits.revealed), shown)
-    distorted = np.array([2 * law[:, : max(0, d - limits.change)].sum(axis=1)
-                          for law, d in zip(laws, D.tolist(), strict=True)])  # fmt: skip
+    tails = [law[:, : max(0, d - limits.change)] for law, d in zip(laws, D.tolist(), strict=True)]
+    distorted = np.array([2 * tail.sum(axis=1) for tail in tails])
     stays: Floats = np.broadcast_to([one_stays(float(v), js) for v in V], variance.shape)
     holds = {
         Constraint.PTABLE: _has_ptable(V, D, js),
@@ -316,7 +322,7 @@ class OneParameter:
             return LARGEST_PARAMETER
         by_logarithm = partial(_at_exponent, falling)
         ends = math.log(SMALLEST_PARAMETER), math.log(LARGEST_PARAMETER)
-        return math.exp(zero_between(by_logarithm, *ends, tolerance=1e-12))
+        return math.exp(optimize.brentq(by_logarithm, *ends, xtol=1e-12))
 
 
 def _at_exponent(function: Callable[[float], float], exponent: float) -> float:

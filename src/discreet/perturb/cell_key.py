@@ -28,7 +28,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _publish(
     cells: Any,
     at: Any,
@@ -45,7 +45,7 @@ def _publish(
     last_row: Any,
     wrap_from: Any,
     wrap_length: Any,
-) -> Any:
+) -> int:
     """Write the place and value of every cell whose published count is positive; return how many.
 
     Keys are permuted as many at a time as ``at`` and ``keys`` have room for.
@@ -157,7 +157,7 @@ class CellKeyMechanism:
         places = np.empty(occupied, dtype=np.int64)
         values = np.empty(occupied, dtype=np.int64)
         room = (at, keys, places, values)
-        number = int(_publish(table.cells, *room, *self.permutation.arrays, *self.lookup.arrays))
+        number: int = _publish(table.cells, *room, *self.permutation.arrays, *self.lookup.arrays)
         places.resize(
             number, refcheck=False
         )  # in place: a copy would be new memory, and nothing else uses them

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Problem
+from discreet.io.column_names import shown_names
 from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.io.id_hashes import Ascending, IdHashes
@@ -107,7 +108,7 @@ class HomesSeen:
         coded = places if pa.types.is_dictionary(places.type) else places.dictionary_encode()
         here = coded.indices.to_numpy(zero_copy_only=False)
         try:
-            whole = encode.whole_numbers(ids)
+            whole = encode.integers(ids)
             numbers: NDArray[Any] = self._hashed(ids) if whole is None else whole
             first = _begins(numbers, here)
             ends = [(int(numbers[at]), coded.dictionary[int(here[at])].as_py()) for at in (0, -1)]
@@ -224,7 +225,7 @@ def _lacking(geography: Iterable[str], records: Records, unit: Unit) -> Iterator
     """The columns missing from a table that has part of the geography."""
     for column in geography:
         if column not in records.schema.names:
-            near = get_close_matches(column, records.schema.names, 1)
+            near = get_close_matches(column, shown_names(records, f"population.{unit.name}"), 1)
             remedy = f"did you mean {near[0]!r}?" if near else "add it or remove it from the geography"
             yield Problem(
                 records.name, f"population.geography ({unit.name})", f"unknown column {column!r}", remedy

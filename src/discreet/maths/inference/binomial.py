@@ -18,11 +18,11 @@ from discreet.lazy import lazily
 from discreet.maths.inference.likelihood import log_likelihoods, peaks
 from discreet.maths.noise.law import Floats
 from discreet.maths.noise.publishing import Columns, PublishedLaw, packed
-from discreet.maths.roots import zero_between
 
 if TYPE_CHECKING:
-    from scipy import stats
+    from scipy import optimize, stats
 else:
+    optimize = lazily("scipy.optimize")
     stats = lazily("scipy.stats")
 
 LARGEST_N = 10**7
@@ -109,8 +109,8 @@ class BinomialFit:
         def excess(p: float) -> float:
             return min(self.statistic(p), 1e6) - limit
 
-        low = 0.0 if excess(0.0) <= 0 else zero_between(excess, 0.0, at, 1e-12)
-        high = 1.0 if excess(1.0) <= 0 else zero_between(excess, at, 1.0, 1e-12)
+        low = 0.0 if excess(0.0) <= 0 else optimize.brentq(excess, 0.0, at, xtol=1e-12)
+        high = 1.0 if excess(1.0) <= 0 else optimize.brentq(excess, at, 1.0, xtol=1e-12)
         return float(low), float(high)
 
 
