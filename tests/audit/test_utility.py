@@ -197,8 +197,7 @@ def test_additivity_gaps_have_the_expected_size(found: Utility) -> None:
 def test_sparse_tables_have_the_gaps_of_tables_that_are_laid_out_whole(
     noisy: Made, found: Utility, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(utilities, "SPARSE", 0)
-    monkeypatch.setattr(utilities, "FEW", 0)
+    monkeypatch.setattr(utilities, "is_sparse", lambda _size, _listed: True)
     monkeypatch.setattr(utilities, "dense_gaps", None)  # is not called
     sparse = utility(noisy.published, noisy.truth, RULE)
     assert sparse.gaps.keys() == found.gaps.keys()

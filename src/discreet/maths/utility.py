@@ -174,14 +174,14 @@ class ExpectedLosses:
         )
 
     def at(self, counts: Integers) -> Floats:
-        """[count, measure]: sum over j of p(i -> j) times the measure; ascending, each small count worked out once."""
+        """[count, measure]: sum over j of p(i -> j) times the measure; each small count is worked out once."""
         stored, known = self._stored
-        few = int(np.searchsorted(counts, STORED))
-        small, found = counts[:few], np.empty((len(counts), len(Measure)))
+        is_small, found = counts < STORED, np.empty((len(counts), len(Measure)))
+        small = counts[is_small]
         if not known[small].all():
-            new = small[~known[small]]
+            new = np.unique(small[~known[small]])
             stored[new], known[new] = self._computed(new), True
-        found[:few], found[few:] = stored[small], self._computed(counts[few:])
+        found[is_small], found[~is_small] = stored[small], self._computed(counts[~is_small])
         return found
 
     def _computed(self, counts: Integers) -> Floats:
@@ -402,16 +402,8 @@ def _add_expected(
         if k == 0 or not own[i] or possible[c] == 0:
             continue
         occupied[c] += 1
-        _add_seven(sums[c, k], per_count[place[i]])
-
-
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
-def _add_seven(sums: Any, one: Any) -> None:
-    """Add the measures of one cell: all are read before one is written, so that they are added side by side."""
-    a, b, c, d, e, f, g = one[0], one[1], one[2], one[3], one[4], one[5], one[6]
-    a, b, c, d = sums[0] + a, sums[1] + b, sums[2] + c, sums[3] + d
-    e, f, g = sums[4] + e, sums[5] + f, sums[6] + g
-    sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6] = a, b, c, d, e, f, g
+        for m in range(per_count.shape[1]):
+            sums[c, k, m] += per_count[place[i], m]
 
 
 def class_names(edges: tuple[int, ...]) -> tuple[str, ...]:
