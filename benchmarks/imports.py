@@ -5,7 +5,6 @@ Numba is imported when a kernel is first called; every release calls one, so tha
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -42,13 +41,9 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
 
 def started(watch: Stopwatch, arguments: list[str]) -> dict[str, float]:
     command = [sys.executable, *arguments]
-    # an installed package has its bytecode; without it every start would compile two hundred modules
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    first = subprocess.run(
-        command, stdout=subprocess.PIPE, text=True, check=True, env=own
-    )  # fills the caches too
+    first = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # fills the caches too
     if "--help" in arguments and "protect" not in first.stdout:
         raise RuntimeError("no help was shown, so its time means nothing")
     with watch.commands():
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True, env=own)
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     return {"peak": peak_of_commands()}

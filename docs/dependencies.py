@@ -23,6 +23,8 @@ WHY = {
     "numpy": "arrays",
     "scipy": "linear programmes, sparse matrices, distributions",
     "numba": "compiled kernels: counting, keys, swapping, attacks",
+    "llvmlite": "LLVM, which links stored machine code of kernels",
+    "cffi": "calling that machine code",
     "pyarrow": "Parquet, CSV, columns in memory",
     "duckdb": "queries over files, DuckDB databases",
     "pydantic": "the declared models of the programme file",

@@ -8,13 +8,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
 from discreet import kernels
 from discreet.kernels import digest, folders, owners
-from discreet.lazy import Kernel, _kernel_cache, njit
+from discreet.lazy import Kernel, compiling, njit
 from discreet.maths import swap
 from discreet.maths.cells import counting
 from discreet.perturb import cell_key
@@ -22,21 +21,27 @@ from discreet.perturb import cell_key
 ADDED = "from discreet.lazy import njit\nSTEP = {}\n@njit({})\ndef added(value):\n    return value + STEP\n"
 OUTER = (
     "from discreet.lazy import njit\nfrom one import added\n"
-    "@njit(cache=True)\ndef outer(value):\n    return 10 * added(value)\n"
+    "@njit(cache=True, standalone={})\ndef outer(value):\n    return 10 * added(value)\n"
 )
 
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kernels"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return tmp_path / "kernels"
 
 
-def imported(folder: Path, step: int, options: str = "") -> Kernel:
+@pytest.fixture(params=[False, True], ids=["with Numba", "standalone"])
+def standalone(request: pytest.FixtureRequest) -> bool:
+    found: bool = request.param
+    return found
+
+
+def imported(folder: Path, step: int, standalone: bool, options: str = "") -> Kernel:
     """A kernel that calls one of another file, as a new process would import it."""
-    for name, text in (("one", ADDED.format(step, options)), ("two", OUTER)):
+    for name, text in (("one", ADDED.format(step, options)), ("two", OUTER.format(standalone))):
         (folder / f"{name}.py").write_text(text)
         sys.modules.pop(name, None)
     importlib.invalidate_caches()
@@ -44,102 +49,107 @@ def imported(folder: Path, step: int, options: str = "") -> Kernel:
     return found
 
 
-def used(folder: Path) -> Kernel:
-    outer = imported(folder, 1)
+def used(folder: Path, standalone: bool) -> Kernel:
+    outer = imported(folder, 1, standalone)
     assert outer(1) == 20
     return outer
 
 
-def hits(kernel: Kernel) -> int:
-    return sum(kernel.compiled.stats.cache_hits.values())
+def was_stored(kernel: Kernel) -> bool:
+    """Whether a called kernel was read from a file; else it was compiled."""
+    if kernel.is_standalone:
+        return "bare" not in vars(kernel)
+    return bool(sum(kernel.compiled.stats.cache_hits.values()))
 
 
-def test_a_kernel_is_compiled_once(stored: Path, tmp_path: Path) -> None:
-    for expected in (0, 1):
-        outer = imported(tmp_path, 1)
+def test_a_kernel_is_compiled_once(stored: Path, tmp_path: Path, standalone: bool) -> None:
+    for expected in (False, True):
+        outer = imported(tmp_path, 1, standalone)
         assert outer(1) == 20
-        assert hits(outer) == expected
+        assert was_stored(outer) is expected
     (path,) = stored.iterdir()
     assert path.name.startswith("two.outer-")
 
 
 @pytest.mark.parametrize("options", ["", "cache=True", "inline='always'"])
 def test_a_kernel_is_compiled_again_when_one_of_another_file_has_changed(
-    stored: Path, tmp_path: Path, options: str
+    stored: Path, tmp_path: Path, standalone: bool, options: str
 ) -> None:
     for step in (1, 2):
-        outer = imported(tmp_path, step, options)
+        outer = imported(tmp_path, step, standalone, options)
         assert outer(1) == 10 * (1 + step)
-        assert hits(outer) == 0
+        assert not was_stored(outer)
     assert len(list(stored.glob("two.*"))) == 2
 
 
-def test_a_damaged_file_is_not_used(stored: Path, tmp_path: Path) -> None:
-    assert imported(tmp_path, 1)(1) == 20
+def test_a_damaged_file_is_not_used(stored: Path, tmp_path: Path, standalone: bool) -> None:
+    assert imported(tmp_path, 1, standalone)(1) == 20
     (path,) = stored.iterdir()
     whole = path.read_bytes()
     for damaged in (b"", whole[:100], whole[:-1], whole[:50] + b"x" + whole[51:]):
         path.write_bytes(damaged)
-        outer = imported(tmp_path, 1)
+        outer = imported(tmp_path, 1, standalone)
         assert outer(1) == 20
-        assert hits(outer) == 0
-        assert len(path.read_bytes()) > 1000  # stored again
+        assert not was_stored(outer)
+        assert was_stored(used(tmp_path, standalone))  # it was stored again
 
 
 def test_a_file_that_somebody_else_may_have_written_is_not_used(
-    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stored: Path, tmp_path: Path, standalone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert imported(tmp_path, 1)(1) == 20
+    assert imported(tmp_path, 1, standalone)(1) == 20
     (path,) = stored.iterdir()
-    assert hits(used(tmp_path)) == 1
+    assert was_stored(used(tmp_path, standalone))
     for mode in (0o664, 0o646):
         path.chmod(mode)
-        assert hits(used(tmp_path)) == 0
+        assert not was_stored(used(tmp_path, standalone))
         assert path.stat().st_mode & 0o777 == 0o644  # stored again
     monkeypatch.setattr(kernels, "owners", lambda source: {os.geteuid() + 1})
-    assert hits(used(tmp_path)) == 0
+    assert not was_stored(used(tmp_path, standalone))
     assert owners(__file__) == {0, os.geteuid(), Path(__file__).stat().st_uid}
 
 
-def test_the_machine_code_of_another_kernel_is_not_used(stored: Path, tmp_path: Path) -> None:
-    assert imported(tmp_path, 1)(1) == 20
+def test_the_machine_code_of_another_kernel_is_not_used(
+    stored: Path, tmp_path: Path, standalone: bool
+) -> None:
+    assert imported(tmp_path, 1, standalone)(1) == 20
     (first,) = stored.iterdir()
-    assert imported(tmp_path, 2)(1) == 30
+    assert imported(tmp_path, 2, standalone)(1) == 30
     (second,) = (path for path in stored.iterdir() if path != first)
     first.write_bytes(second.read_bytes())
-    assert hits(used(tmp_path)) == 0
+    assert not was_stored(used(tmp_path, standalone))
 
 
 def test_a_numba_without_what_the_store_needs_compiles_in_each_process(
-    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stored: Path, tmp_path: Path, standalone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr("numba.core.compiler.CompileResult._reduce")
-    monkeypatch.delitem(sys.modules, "discreet.kernels")
-    _kernel_cache.cache_clear()
+    monkeypatch.delitem(sys.modules, "discreet.compiling", raising=False)
+    compiling.cache_clear()
     try:
-        assert imported(tmp_path, 1)(1) == 20
+        assert imported(tmp_path, 1, standalone)(1) == 20
     finally:
-        _kernel_cache.cache_clear()
+        compiling.cache_clear()
     assert not stored.exists()
 
 
 def test_where_nothing_can_be_written_kernels_are_read_and_compiled(
-    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stored: Path, tmp_path: Path, standalone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nowhere = [Path(os.devnull) / "a", Path(os.devnull) / "b"]
     monkeypatch.setattr(kernels, "folders", lambda source: nowhere)
-    assert imported(tmp_path, 1)(1) == 20
+    assert imported(tmp_path, 1, standalone)(1) == 20
     monkeypatch.setattr(kernels, "folders", lambda source: [nowhere[0], stored])
-    assert imported(tmp_path, 1)(1) == 20
+    assert imported(tmp_path, 1, standalone)(1) == 20
     (path,) = stored.iterdir()
 
     def refused(path: Path, content: bytes) -> None:
         raise PermissionError
 
     monkeypatch.setattr(kernels, "_write", refused)
-    found, new = imported(tmp_path, 1), imported(tmp_path, 2)
+    found, new = imported(tmp_path, 1, standalone), imported(tmp_path, 2, standalone)
     assert (found(1), new(1)) == (20, 30)
-    assert (hits(found), hits(new)) == (1, 0)
+    assert (was_stored(found), was_stored(new)) == (True, False)
     assert list(stored.iterdir()) == [path]
 
 
@@ -154,13 +164,16 @@ def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path, monkeypatch: pytes
 
 
 def test_kernels_are_beside_their_source_or_in_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "/somewhere")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/somewhere")
     assert folders("/a/b.py") == [Path("/somewhere")]
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere/cache")
     first, second = folders("/a/b.py")
     assert first == Path("/a/__pycache__")
-    assert second.parts[-2:] == ("discreet", "kernels")
+    assert second == Path("/somewhere/cache/discreet/kernels")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/somewhere/home")
+    assert folders("/a/b.py")[1].is_relative_to("/somewhere/home")
 
 
 def kernel(**used: Any) -> Kernel:

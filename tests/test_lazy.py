@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import pytest
 
 from discreet.lazy import Kernel, njit
 
@@ -96,9 +97,31 @@ def test_a_kernel_needs_no_blas() -> None:
     """Numba would import SciPy's linear algebra before its first kernel, which takes as long as Numba itself."""
     program = (
         "import sys\n"
-        "from discreet.maths.cells.counting import nodes_along\n"
-        "import numpy as np\n"
-        "assert nodes_along(np.arange(3), (3,)).tolist() == [[0, 1, 2]]\n"
+        "from discreet.lazy import njit\n"
+        "@njit()\n"
+        "def twice(number):\n"
+        "    return 2 * number\n"
+        "assert twice(3) == 6\n"
         "assert 'numba' in sys.modules and 'scipy.linalg' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_standalone_kernel_that_was_stored_needs_no_numba() -> None:
+    program = (
+        "import sys\n"
+        "from discreet.maths.cells.counting import nodes_along\n"
+        "import numpy as np\n"
+        "assert nodes_along(np.arange(3), (3,)).tolist() == [[0, 1, 2]]\n"
+        "assert 'numba' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program.replace("assert 'numba' not in", "'numba' in")], check=True)
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(("leave_out", "is_quiet"), [("discreet.lazy.leave_out", True), ("gc.freeze", False)])
+def test_what_is_left_out_does_not_complain_at_the_end(leave_out: str, is_quiet: bool) -> None:
+    """DuckDB's binding does, of objects that are never looked at; so a server over one of its databases would."""
+    program = f"import gc, duckdb, discreet.lazy\nduckdb.connect().execute('SELECT 1')\n{leave_out}()"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ("leaked" not in found.stderr) is is_quiet

@@ -2,8 +2,9 @@
 
 Numba would store a kernel by the file that it is written in, and use it again although a kernel or a number of another
 file has changed that is part of its machine code; where it can write nowhere, it would not compile at all. Here the
-name of the file has a digest of the kernel, of all that it uses and of the versions; a folder that can only be read
-is read (an image whose kernels were compiled when it was built), and where nothing can be written, nothing is stored.
+name of the file has a digest of the kernel, of all that it uses, of the versions and of the processor; a folder that
+can only be read is read (an image whose kernels were compiled when it was built), and where nothing can be written,
+nothing is stored.
 
 A file is used only if no other user can have written it: it belongs to the user, to root or to the owner of the source,
 no group or other user may write it, and its checksum has its own name. So it is as safe as the source.
@@ -14,79 +15,84 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-import pickle
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 import llvmlite
-import numba
 import numpy as np
-from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
-from numba.misc.appdirs import AppDirs
+from llvmlite import binding as llvm
 
 from discreet.lazy import Kernel
 
 OWN = __name__.partition(".")[0]
-VERSIONS = (numba.__version__, llvmlite.__version__, np.__version__, sys.version)
 CHECKSUM = 32  # bytes of SHA-256 before the content of a file
 WRITABLE_BY_OTHERS = 0o022
-reduced, rebuilt = CompileResult._reduce, CompileResult._rebuild  # noqa: SLF001  # what Numba's own cache stores
+UNRELATED = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}  # settings of Numba that do not change machine code
 
 
-class KernelCache(NullCache):  # type: ignore[misc]
-    """The stored machine code of one kernel, a file for each signature; Numba asks for it before it compiles."""
+class Store:
+    """The files of one kernel."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
         self._digest = digest(kernel)
         source = inspect.getfile(kernel.py_func)
-        self._folders, self._owners = folders(source), owners(source)
+        self.folders, self._owners = folders(source), owners(source)
 
-    @property
-    def cache_path(self) -> str:
-        """The folder that is looked at first."""
-        return str(self._folders[0])
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The machine code for a signature, or None."""
-        target_context.refresh()
-        name = self._file(sig, target_context)
-        for folder in self._folders:
+    def read(self, made_for: object) -> bytes | None:
+        """What was compiled for some arguments, or None."""
+        name = self._file(made_for)
+        for folder in self.folders:
             with suppress(OSError):
                 content = _read(folder / name, self._owners)
                 if content is not None:
-                    return rebuilt(target_context, *pickle.loads(content))  # noqa: S301  # as safe as the source
+                    return content
         return None
 
-    def save_overload(self, sig: Any, cres: Any) -> None:
+    def write(self, made_for: object, content: bytes) -> None:
         """Store what was compiled, in the first folder that can be written."""
-        if cres.library.has_dynamic_globals:
-            return
-        content = dumps(reduced(cres))
-        name = self._file(sig, cres.target_context)
-        for folder in self._folders:
+        name = self._file(made_for)
+        for folder in self.folders:
             with suppress(OSError):
                 _write(folder / name, content)
                 return
 
-    def _file(self, sig: Any, target_context: Any) -> str:
-        made_for = repr((self._digest, VERSIONS, str(sig), target_context.codegen().magic_tuple()))
-        return f"{self._name}-{hashlib.sha256(made_for.encode()).hexdigest()[:32]}.kernel"
+    def _file(self, made_for: object) -> str:
+        described = repr((self._digest, made_for, made_by()))
+        return f"{self._name}-{hashlib.sha256(described.encode()).hexdigest()[:32]}.kernel"
+
+
+@cache
+def made_by() -> tuple[object, ...]:
+    """What decides on machine code beside the kernel: versions, settings of Numba, and the processor.
+
+    The version of Numba is read from its file, because Numba itself takes longer to import than all else.
+    """
+    numba = find_spec("numba")
+    version = Path(numba.origin).with_name("_version.py").read_bytes() if numba and numba.origin else b""
+    settings = sorted(
+        item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] not in UNRELATED
+    )
+    processor = (llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    return version, llvmlite.__version__, np.__version__, sys.version, settings, processor
 
 
 def folders(source: str) -> list[Path]:
     """Where kernels of a source file are stored: in NUMBA_CACHE_DIR; else beside it, or in the user's cache."""
-    if numba.config.CACHE_DIR:
-        return [Path(numba.config.CACHE_DIR)]
-    own = AppDirs(appname=OWN, appauthor=False).user_cache_dir
-    return [Path(source).parent / "__pycache__", Path(own) / "kernels"]
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return [Path(chosen)]
+    found = [Path(source).parent / "__pycache__"]
+    with suppress(RuntimeError):  # a user without a home
+        own = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+        found.append(Path(os.environ.get("XDG_CACHE_HOME") or Path(own).expanduser()) / OWN / "kernels")
+    return found
 
 
 def owners(source: str) -> set[int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, cached_property, update_wrapper
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -45,7 +46,22 @@ def importing() -> Iterator[None]:
             gc.enable()
 
 
-class _NoPandas(MetaPathFinder):
+def leave_out() -> None:
+    """Let searches for garbage leave out all that there is now: it stays as long as the process.
+
+    DuckDB complains on standard error about each of its objects that is still there at the end; they are found then.
+    """
+    atexit.unregister(_leave_in)
+    atexit.register(_leave_in)
+    gc.freeze()
+
+
+def _leave_in() -> None:
+    if is_loaded("duckdb"):
+        gc.unfreeze()
+
+
+class _NoPandas:
     """Finds no pandas."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
@@ -81,15 +97,15 @@ def _numba() -> Any:
             if search:
                 linalg.ensure_blas = search
     if gc.get_freeze_count():  # a command, whose modules are left out already: compiling is a tenth faster
-        gc.freeze()
+        leave_out()
     return numba
 
 
 @cache
-def _kernel_cache() -> Any:
-    """The store of machine code; None with a future Numba that lacks what it needs: each process compiles then."""
+def compiling() -> Any:
+    """How kernels are compiled and stored; None with a future Numba that lacks what it needs: each process compiles."""
     try:
-        return import_module("discreet.kernels").KernelCache
+        return import_module("discreet.compiling")
     except (ImportError, AttributeError):
         return None
 
@@ -99,7 +115,11 @@ def _no_blas() -> None:
 
 
 class Kernel:
-    """A function that Numba compiles when it is first called, or when a kernel that calls it is compiled."""
+    """A function that Numba compiles when it is first called, or when a kernel that calls it is compiled.
+
+    The machine code of a *standalone* kernel is called without Numba, which takes longer to import than all else that
+    a release needs. Such a kernel takes arrays and numbers, returns a number or nothing, and makes no array.
+    """
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, object]) -> None:
         update_wrapper(self, function)
@@ -108,7 +128,19 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the compiled function."""
-        return self.compiled(*arguments)
+        return self._run(*arguments)
+
+    @property
+    def is_standalone(self) -> bool:
+        """Whether its machine code is called without Numba; not where Numba is switched off."""
+        return bool(self.options.get("standalone")) and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+
+    @cached_property
+    def _run(self) -> Callable[..., Any]:
+        called: Callable[..., Any] = (
+            import_module("discreet.standalone").Standalone(self) if self.is_standalone else self.compiled
+        )
+        return called
 
     @cached_property
     def compiled(self) -> Any:
@@ -116,12 +148,20 @@ class Kernel:
 
         It has no entry for C, which Numba would compile for every kernel: a twentieth of the time.
         """
-        options = {name: value for name, value in self.options.items() if name != "cache"}
-        dispatcher = _numba().njit(no_cfunc_wrapper=True, **options)(self.py_func)
+        dispatcher = self._dispatcher(no_cfunc_wrapper=True)
         is_compiled = dispatcher is not self.py_func  # not where Numba is switched off
-        if is_compiled and self.options.get("cache") and (stored := _kernel_cache()):
-            dispatcher._cache = stored(self)  # noqa: SLF001
+        if is_compiled and self.options.get("cache") and (numbas := compiling()):
+            dispatcher._cache = numbas.KernelCache(self)  # noqa: SLF001
         return dispatcher
+
+    @cached_property
+    def bare(self) -> Any:
+        """Numba's function for other kernels and for its machine code; Python cannot call it: a quarter of the time."""
+        return self._dispatcher(no_cfunc_wrapper=True, no_cpython_wrapper=True, _nrt=False)
+
+    def _dispatcher(self, **entries: bool) -> Any:
+        options = {name: value for name, value in self.options.items() if name not in {"cache", "standalone"}}
+        return _numba().njit(**entries, **options)(self.py_func)
 
     @cached_property
     def interpreted(self) -> Any:
@@ -138,9 +178,9 @@ class Kernel:
     @property
     def _numba_type_(self) -> Any:
         """What Numba asks of a value that a kernel uses: the type of the compiled function, which it can call."""
-        return self.compiled._numba_type_
+        return (self.bare if self.is_standalone else self.compiled)._numba_type_
 
 
 def njit(**options: Any) -> Any:
-    """``numba.njit`` without importing Numba yet."""
+    """``numba.njit`` without importing Numba yet; with ``standalone`` it may never be."""
     return lambda function: Kernel(function, options)

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from discreet.io.ending import SIGNALS
 from tests.cli import town
 from tests.cli.called import discreet
 from tests.waiting import PATIENCE, until
@@ -33,6 +33,21 @@ def test_a_mistyped_word(words: tuple[str, ...], meant: str) -> None:
     assert said.returncode == 2
     assert meant in said.stderr
     assert "Traceback" not in said.stderr
+
+
+@pytest.mark.parametrize("chosen", [None, "mimalloc"])
+def test_commands_reuse_the_memory_that_arrow_frees(chosen: str | None) -> None:
+    """Arrow's own allocators return it to the system between two batches; a user may still choose one."""
+    words = "from discreet.cli.group import built; built('protect', 'protect'); import pyarrow"
+    own = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    said = subprocess.run(
+        [sys.executable, "-c", f"{words}; print(pyarrow.default_memory_pool().backend_name)"],
+        env=own | ({"ARROW_DEFAULT_MEMORY_POOL": chosen} if chosen else {}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.split() == [chosen or "system"]
 
 
 def test_a_folder_may_be_named_like_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,17 +117,41 @@ def started(folder: Path, *words: str, **options: Any) -> "subprocess.Popen[str]
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def defaults() -> None:
+    """Let the signals be those of a new terminal."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_that_asks_to_end_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
-    """A service manager, or a terminal that is closed; the exit code is that of the signal."""
+    """A user, a service manager, or a terminal that is closed, while kernels are loaded."""
     words = ("synth", "--persons", "3000000", "--out", "census", "--quiet")
-    process = started(tmp_path, *words, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+    process = started(tmp_path, *words, preexec_fn=defaults)
     until(lambda: list(tmp_path.glob(".census-*")) or process.poll() is not None)
-    time.sleep(0.5)  # until it works: a signal that comes while kernels are loaded can be lost
     process.send_signal(number)
     _, said = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, said) == (-number, "Ended; existing files are unchanged.\n")
+    how, code = ("Interrupted", 130) if number == signal.SIGINT else ("Ended", -number)
+    assert (process.returncode, said) == (code, f"{how}; existing files are unchanged.\n")
     assert not list(tmp_path.iterdir())
+
+
+STARTING = """
+import os, signal, sys
+class Interrupts:
+    def find_spec(self, name, path, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+from discreet.__main__ import main
+main()
+"""
+
+
+def test_an_interruption_while_the_program_starts_has_no_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STARTING, "check", "none.toml"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_signals_of_a_caller_are_its_own_again(tmp_path: Path) -> None:
@@ -167,6 +206,18 @@ def test_a_demo_that_is_refused_writes_nothing(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     assert discreet("demo", "--out", "d", "--persons", str(1 << 63)).returncode == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_a_demo_replaces_an_earlier_one_unless_it_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    secrets = []
+    for persons, code in (("60", 0), ("80", 0), ("0", 2)):
+        found = discreet("demo", "--out", "d", "--persons", persons, "--quiet")
+        assert found.returncode == code, found.stderr
+        secrets.append(Path("d/secret.key").read_bytes())
+    assert secrets[0] != secrets[1] == secrets[2]
 
 
 def test_the_folder_of_a_demo_may_be_named_like_a_variable(

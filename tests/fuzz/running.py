@@ -32,7 +32,7 @@ from tests.fuzz.commands import READ, hostile
 from tests.fuzz.counted import recounted
 from tests.fuzz.inputs import made, prepare
 from tests.fuzz.judgement import change, judged
-from tests.fuzz.oracle import meaningless, shown, wrong_ending
+from tests.fuzz.oracle import drafted, meaningless, shown, wrong_ending
 from tests.fuzz.readers import Senseless, chosen, refused, reseal
 from tests.fuzz.requests import request, server
 from tests.fuzz.tables import spoiled
@@ -91,8 +91,8 @@ class Fuzzer:
         )
         self.secret = self.sound["secret"].decode().strip()
         self.written: set[str] = set()  # by this input
-        self.here = set(Path().rglob("*"))
-        self.times = {name: _time(Path(name)) for name in self.sound}
+        self.here = _paths()
+        self.times = {name: _time(name) for name in self.sound}
         self.ignored: list[str] = []  # exceptions that only standard error shows
         self.stack.enter_context(
             patch.object(sys, "unraisablehook", lambda raised: self.ignored.append(str(raised.exc_value)))
@@ -166,19 +166,18 @@ class Fuzzer:
         code, said = made(words)
         if wrong := wrong_ending(code, said, words, self.secret):
             raise Senseless(f"{wrong}: {' '.join(words)[:60]} {said[:300]!r}")
+        for path in map(Path, self._written()) if words[0] == "init" else ():
+            if path.name == "programme.toml" and (wrong := drafted(path)):
+                raise Senseless(wrong)
         if code == 2 and (written := self._written()):
             raise Senseless(f"exit code 2 of {' '.join(words[:2])}, and {written[0]} was written")
         return code
 
     def _written(self) -> list[str]:
         """What a command created or changed."""
-        new = [
-            str(path)
-            for path in set(Path().rglob("*")) - self.here
-            if not str(path).endswith(("-wal", "-shm"))  # of a database that is read
-        ]
+        new = [path for path in _paths() - self.here if not path.endswith(("-wal", "-shm"))]  # of databases
         changed = [
-            name for name in self.sound if name not in self.written and _time(Path(name)) != self.times[name]
+            name for name in self.sound if name not in self.written and _time(name) != self.times[name]
         ]
         return [*new, *changed]
 
@@ -188,23 +187,35 @@ class Fuzzer:
 
     def restore(self) -> None:
         """Remove what was made, and restore what was changed."""
-        for path in sorted(set(Path().rglob("*")) - self.here):  # folders before what is in them
+        for path in map(Path, sorted(_paths() - self.here)):  # folders before what is in them
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
         for name, content in self.sound.items():
-            path = Path(name)
-            if name in self.written or _time(path) != self.times[name]:
+            if name in self.written or _time(name) != self.times[name]:
+                path = Path(name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-                self.times[name] = _time(path)
+                self.times[name] = _time(name)
         self.written.clear()
 
 
-def _time(path: Path) -> int:
+def _paths() -> set[str]:
+    """All files and folders of the working folder."""
+    return {
+        f"{folder}/{name}".removeprefix("./")
+        for folder, folders, files in os.walk(".")
+        for name in (*folders, *files)
+    }
+
+
+def _time(name: str) -> int:
     """When a file was last changed; 0 where there is none."""
-    return path.stat().st_mtime_ns if path.is_file() else 0
+    try:
+        return Path(name).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _where(error: BaseException) -> str:

@@ -100,8 +100,10 @@ def damaged_csv(sound: bytes, dice: random.Random) -> bytes:
 
 
 def _changed_rows(rows: list[list[str]], dice: random.Random) -> list[list[str]]:
-    kind = dice.randrange(12)
+    kind = dice.randrange(14)
     at, to = dice.randrange(len(rows)), dice.randrange(len(rows))
+    if kind >= 12:
+        return _with_values_as_names(rows, rows[at], dice)
     column, other = dice.randrange(len(rows[0])), dice.randrange(len(rows[0]))
     if kind <= 3 and column < len(rows[at]):  # a cell: a strange one, or that of another row
         value = dice.choice(CELLS) if kind < 3 else (rows[to][column:] or [""])[0]
@@ -123,6 +125,12 @@ def _changed_rows(rows: list[list[str]], dice: random.Random) -> list[list[str]]
     if kind == 10:
         return [[*row, dice.choice(CELLS)] if k == at else row for k, row in enumerate(rows)]
     return [*rows[:at], [], *rows[at:]]
+
+
+def _with_values_as_names(rows: list[list[str]], record: list[str], dice: random.Random) -> list[list[str]]:
+    """A header that is a record, or has some of its values."""
+    some = [dice.choice(pair) for pair in zip(rows[0], record, strict=False)]
+    return [dice.choice((record, some)), *rows[1:]]
 
 
 def _written_csv(rows: Sequence[Sequence[str]], dice: random.Random) -> bytes:

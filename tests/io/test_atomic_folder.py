@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.io import atomic_folder
+from discreet.io import atomic_folder, whole_file
 from discreet.io.atomic_folder import OWNER_ONLY, PUBLIC, AtomicFolder, exchange, require_free
 
 
@@ -138,13 +138,13 @@ def test_every_file_and_folder_is_on_disk_before_it_is_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[Path] = []
-    real = atomic_folder._sync
+    real = whole_file.sync
 
     def noted(path: Path) -> None:
         synced.append(path)
         real(path)
 
-    monkeypatch.setattr(atomic_folder, "_sync", noted)
+    monkeypatch.setattr(atomic_folder, "sync", noted)
     with AtomicFolder(tmp_path / "out", "--out") as folder:
         write(folder, a="1", sub_b="2")
         drafts, tree = folder.tree.parent / "drafts", folder.tree

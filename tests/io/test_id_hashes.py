@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
-from discreet.io.id_hashes import IdHashes
+from discreet.io.id_hashes import Ascending, IdHashes
 
 HASHES = st.integers(0, 40).map(
     lambda n: n * 0x0613_FFFF_0000_0001 % 2**64
@@ -28,6 +28,15 @@ def test_what_occurs_is_found_whatever_fits_into_memory(
     assert hashes.occurs(times) == hashes.occurs(times)
     hashes.add(np.array(every * times, dtype=np.uint64))
     assert hashes.occurs(times) == bool(every)
+
+
+@given(st.lists(st.none() | st.lists(st.integers(0, 9), max_size=4).map(sorted), max_size=4))
+def test_numbers_that_increase_through_all_batches_are_different(parts: list[list[int] | None]) -> None:
+    ascending = Ascending()
+    for part in parts:
+        ascending.add(None if part is None else np.array(part, dtype=np.int64))
+    every = [one for part in parts for one in part or ()]
+    assert bool(ascending) == (None not in parts and every == sorted(set(every)))
 
 
 def test_the_file_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

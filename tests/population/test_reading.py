@@ -30,11 +30,18 @@ D = 5
 """
 
 
+@pytest.mark.parametrize("ascending", [False, True])
 @pytest.mark.parametrize("twice", [False, True])
-def test_duplicate_ids_are_found_in_all_blocks_with_little_memory(tmp_path: Path, twice: bool) -> None:
+def test_duplicate_ids_are_found_in_all_blocks_with_little_memory(
+    tmp_path: Path, twice: bool, ascending: bool
+) -> None:
     ids = np.arange(PERSONS)
-    if twice:
+    if twice and ascending:
+        ids[PERSONS // 2 :] -= 1  # at the edge of two row groups
+    elif twice:
         ids[-1] = 0  # far from its double
+    elif not ascending:
+        ids = ids[::-1]
     table = pa.table({"pid": ids, "sex": pa.array(["F"] * PERSONS).dictionary_encode()})
     pq.write_table(table, tmp_path / "persons.parquet", row_group_size=PERSONS // 8)
     (tmp_path / "sex.csv").write_text("code,parent,label\nF,,F\n")

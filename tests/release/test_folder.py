@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.io import atomic_folder
+from discreet.io import atomic_folder, whole_file
 from discreet.io.atomic_folder import exchange
 from discreet.programme.release import ReleaseFormat
 from discreet.release.assemble import write_cube
@@ -226,7 +226,7 @@ def dying_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
         return call
 
-    monkeypatch.setattr(atomic_folder, "_sync", counted(atomic_folder._sync))
+    monkeypatch.setattr(atomic_folder, "sync", counted(whole_file.sync))
     monkeypatch.setattr(atomic_folder, "exchange", counted(exchange))
     monkeypatch.setattr(shutil, "rmtree", counted(shutil.rmtree))
     monkeypatch.setattr(Path, "replace", counted(Path.replace))

@@ -191,6 +191,16 @@ def test_what_is_doubtful_is_refused(
     assert f" {len(records)}" not in said
 
 
+@pytest.mark.parametrize("column", ["n", "ckey"])
+def test_hexadecimal_digits_are_no_number(
+    records: list[Record], counted: list[Row], tmp_path: Path, column: str
+) -> None:
+    rows = [{**row, column: str(row[column])} for row in counted if row["finest"]]
+    rows[0][column] = hex(int(rows[0][column]))
+    said = refusal(ready(tmp_path, records, rows, "c.csv"))
+    assert f"values of {column!r} that are not whole numbers from 0 to 4294967295" in said
+
+
 def test_a_modulus_that_the_p_table_cannot_take_is_refused(
     records: list[Record], counted: list[Row], tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ from discreet.advise.prior_knowledge import (
     study_records,
 )
 from discreet.errors import Mistakes, mistake
+from discreet.io.column_names import shown_names
 from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.io.progress import Progress, Quiet
@@ -190,7 +191,9 @@ def _read(
     columns = {name: variable.column for name, variable in variables.items()}
     for column in (*columns.values(), *plain):
         if column not in records.schema.names:
-            raise mistake(records.name, column, "no such column", alternatives(column, records.schema.names))
+            raise mistake(
+                records.name, column, "no such column", alternatives(column, shown_names(records, column))
+            )
     progress.stage("reading persons")
     parts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in variables}
     points: list[NDArray[np.float64]] = []
@@ -214,7 +217,7 @@ def _encoded(column: pa.Array, variable: Variable, records: Records) -> NDArray[
     if found.wrong:
         raise Mistakes(
             [
-                values_problem(variable, why, values, records.name, private=True)
+                values_problem(variable, why, values, records.name, hidden=True)
                 for why, values in found.wrong.items()
             ]
         )

@@ -6,8 +6,6 @@ it must load; otherwise the file is not changed.
 
 from __future__ import annotations
 
-import os
-import tempfile
 import tomllib
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
@@ -18,6 +16,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Table
 
 from discreet.errors import Mistakes, mistake
+from discreet.io.whole_file import OWNER_ONLY_FILE, whole_file
 from discreet.maths.noise.additive import LawKind
 from discreet.programme.noise import DeclaredCellKey, DeclaredPrivate
 from discreet.programme.programme import load_declaration
@@ -90,18 +89,10 @@ def _require_only(before: str, after: str, noise: Values, preserved: set[str], f
 def _replace(path: Path, text: str) -> None:
     """Replace the file once the new text loads from the same folder, to which its paths are relative."""
     place = path.resolve()
-    descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".toml")
-    made = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        made.chmod(place.stat().st_mode & 0o7777)
-        _require_loads(made, path)
-        made.replace(place)
-    finally:
-        made.unlink(missing_ok=True)
+    with whole_file(place, OWNER_ONLY_FILE) as draft:
+        draft.write_bytes(text.encode())
+        draft.chmod(place.stat().st_mode & 0o7777)
+        _require_loads(draft, path)
 
 
 def _require_loads(made: Path, path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from discreet.api.cubes import Axis, Bands, Cube
 from discreet.api.declaration import Declaration
 from discreet.api.noise import Hierarchical, Noise, Swap
 from discreet.errors import mistake
+from discreet.io.column_names import shown_names, similar
 from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.io.memory import arrow_table, encoded_texts
@@ -117,9 +117,8 @@ class Tables:
         """The tables that have a column; an unknown one is refused with the most similar name."""
         units = self.units_with(column)
         if not units:
-            names = [name for unit in self.sources for name in self.columns(unit)]
-            near = get_close_matches(column, names, 1)
-            remedy = f"did you mean {near[0]!r}?" if near else f"the tables have {', '.join(names[:12])}"
+            names = [name for unit in self.sources for name in shown_names(self.records(unit), unit)]
+            remedy = similar(column, names, "the tables have")
             raise mistake("Population", "", f"unknown column {column!r}", remedy)
         return units
 

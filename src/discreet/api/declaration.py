@@ -6,14 +6,14 @@ import copy
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
-import tomlkit
 
 from discreet.errors import Mistakes
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.temporary_folder import TemporaryFolder
+from discreet.lazy import lazily
 from discreet.programme.codelist import Codelist, write_codelist
 from discreet.programme.programme import (
     Inspected,
@@ -24,6 +24,11 @@ from discreet.programme.programme import (
 from discreet.programme.reading import checked_declaration, read_toml
 from discreet.programme.section import Findings
 from discreet.programme.sources import MemorySource
+
+if TYPE_CHECKING:
+    import tomlkit
+else:
+    tomlkit = lazily("tomlkit")
 
 PROGRAMME = "programme.toml"
 

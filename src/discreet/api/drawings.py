@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import altair as alt
-import vl_convert
-
+from discreet.lazy import lazily
 from discreet.page.markup import Html, joined
+
+if TYPE_CHECKING:
+    import altair as alt
+    import vl_convert
+
+    AnyChart = TypeVar("AnyChart", alt.Chart, alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart)
+else:
+    vl_convert = lazily("vl_convert")
 
 _STYLE = """<style>
 .discreet table { border-collapse: collapse; width: auto; font-variant-numeric: tabular-nums; }
@@ -34,9 +40,6 @@ _STYLE = """<style>
 def shown(parts: Iterable[str]) -> Html:
     """HTML of a result with its style, which touches nothing else of the notebook."""
     return joined([f'<div class="discreet">{_STYLE}', *parts, "</div>"])
-
-
-AnyChart = TypeVar("AnyChart", alt.Chart, alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart)
 
 
 def as_picture(chart: AnyChart) -> AnyChart:

@@ -23,8 +23,8 @@ from discreet.io.progress_bar import cores, shown_progress
 from discreet.io.register import Register
 from discreet.io.signing_key import read_private_key
 from discreet.io.temporary_folder import temporary_folder
+from discreet.lazy import lazily
 from discreet.maths.cells.keys import derive
-from discreet.perturb.ledger import Ledger
 from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.protect import protect as publish
 from discreet.pipeline.protect import rehearse as judge_gates
@@ -34,6 +34,10 @@ from discreet.release.reader import open_release as open_folder
 
 if TYPE_CHECKING:
     from discreet.engine.spark import SparkEngine
+    from discreet.perturb import ledger as ledgers
+    from discreet.perturb.ledger import Ledger
+else:
+    ledgers = lazily("discreet.perturb.ledger")  # its database is slow to import
 
 Secrets = Secret | bytes | str | Path
 
@@ -239,7 +243,7 @@ def open_ledger(where: str | Path, secret: Secrets) -> Ledger:
     >>> print(ledger.remaining("census"))
     rho=2/1
     """
-    return Ledger.create(_place(where), _now, derive(secret_key(secret).key, "ledger"))
+    return ledgers.Ledger.create(_place(where), _now, derive(secret_key(secret).key, "ledger"))
 
 
 def spending_of(ledger: Ledger | str | Path | None, account: str, secret: Secret) -> Spending | None:
@@ -251,9 +255,9 @@ def spending_of(ledger: Ledger | str | Path | None, account: str, secret: Secret
 
 def ledger_of(ledger: Ledger | str | Path, secret: Secret) -> Ledger:
     """A ledger, or the one of a place."""
-    if isinstance(ledger, Ledger):
+    if isinstance(ledger, ledgers.Ledger):
         return ledger
-    return Ledger.open(_place(ledger), _now, derive(secret.key, "ledger"))
+    return ledgers.Ledger.open(_place(ledger), _now, derive(secret.key, "ledger"))
 
 
 def _place(where: str | Path) -> str | Path:

@@ -25,7 +25,7 @@ from discreet.io.progress_bar import shown_progress
 from discreet.io.temporary_folder import TemporaryFolder, temporary_folder
 from discreet.page.markup import As, Column, Html, table
 from discreet.release.verify import verify
-from discreet.synth.generate import Census, generate
+from discreet.synth.generate import DEMO_TABLES, Census, generate
 from discreet.synth.geography import FICTIONAL
 
 if TYPE_CHECKING:
@@ -118,9 +118,6 @@ def synth(
             persons, seed, place, tables=tables, threads=threads or None, progress=step, country=country
         )
     return SyntheticCensus(made, temporary)
-
-
-DEMO_TABLES = ("1", "3", "8", "9", "35")  # five groups of the EU programme: persons and households
 
 
 @names_arguments

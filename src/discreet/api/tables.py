@@ -9,16 +9,14 @@ from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.api.drawings import as_picture, shown
 from discreet.errors import mistake
-from discreet.inference.estimates import interval as infer_interval
 from discreet.inference.noise import KnownLaw
-from discreet.maths.inference.intervals import checked_level
+from discreet.lazy import lazily
 from discreet.page.markup import Html, paragraph, safe
 from discreet.programme.codelist import TOTAL
 from discreet.programme.columns import plain_name
@@ -27,9 +25,17 @@ from discreet.release.hierarchy import interval as normal_interval
 from discreet.release.reader import Release as OpenedRelease
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
     import polars as pl
     import xarray as xr
+
+    from discreet.inference import estimates
+    from discreet.maths.inference import intervals
+else:
+    alt, estimates, intervals = map(
+        lazily, ("altair", "discreet.inference.estimates", "discreet.maths.inference.intervals")
+    )
 
 Integers = NDArray[np.int64]
 Selected = str | Sequence[str]
@@ -305,7 +311,8 @@ class Table:
             return self._estimated(level)
         known = self.noise()
         found = {
-            value: infer_interval(value, known, level).interval for value in np.unique(self.values).tolist()
+            value: estimates.interval(value, known, level).interval
+            for value in np.unique(self.values).tolist()
         }
         frame = self.to_pandas()
         frame["low"] = [found[value].low for value in self.values.tolist()]
@@ -316,7 +323,7 @@ class Table:
         """All cells with their estimates and intervals."""
         if self.estimates is None:
             raise TypeError("the table has no estimates")
-        checked_level(level)
+        intervals.checked_level(level)
         estimate, error = self.estimates()
         frame = self.to_pandas(zeros=True)
         frame["estimate"], frame["standard_error"] = estimate, error

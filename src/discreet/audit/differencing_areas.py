@@ -19,10 +19,13 @@ from discreet.audit.cells import FirstShown, LocatedCrosstab, Reader, by_number,
 from discreet.audit.differencing import SHOWN, THRESHOLD, DifferenceNoise, MeanRate, OutsiderNoise
 from discreet.audit.evidence import Cells, Integers, Published, Truth, Universe, values_at
 from discreet.errors import mistake
+from discreet.io.column_names import shown_names
 from discreet.io.files import Records
 from discreet.io.progress import Progress, Quiet
+from discreet.io.whole_numbers import whole_numbers
 from discreet.lazy import lazily
 from discreet.maths.attacks.differencing import REACH, STEPS, CrossedGeography, Difference, differences
+from discreet.population.encode import is_text
 from discreet.programme.codelist import Codelist
 from discreet.programme.cube import Levels, Signature, codes_at
 from discreet.programme.filter import alternatives
@@ -88,7 +91,9 @@ def crossing_of_codes(a: Codelist, b: Codelist, blocks: Iterable[tuple[Codes, Co
 def _check(records: Records, wanted: list[str]) -> None:
     for name in wanted:
         if name not in records.schema.names:
-            raise mistake(records.name, name, "no such column", alternatives(name, records.schema.names))
+            raise mistake(
+                records.name, name, "no such column", alternatives(name, shown_names(records, name))
+            )
     if len(set(wanted)) < len(wanted):
         twice = next(name for name in wanted if wanted.count(name) > 1)
         raise mistake(records.name, twice, "the same column twice", "name different columns")
@@ -144,7 +149,8 @@ class _Reading:
     def _counts(self, batch: pa.RecordBatch) -> Integers:
         remedy = f"give whole numbers from 0 to {_LARGEST}"
         try:
-            column = pc.cast(batch.column(self._count), pa.int64())
+            column = batch.column(self._count)
+            column = whole_numbers(column) if is_text(column.type) else pc.cast(column, pa.int64())
             low, high = (end.as_py() for end in pc.min_max(column).values())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise mistake(self._file, str(self._count), "not a whole number", remedy) from None

@@ -11,7 +11,7 @@ import re
 import signal
 import stat
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,12 +19,11 @@ import typer
 
 from discreet.cli.group import LazyGroup
 from discreet.errors import DiscreetError, GateBroken, mistake
+from discreet.io.ending import Ended, until_asked_to_end
 from discreet.lazy import lazily
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from importlib import metadata
-    from types import FrameType
 
     from discreet.cli import output
 else:
@@ -118,32 +117,6 @@ def discreet(
     """Protected frequency tables from census microdata."""
 
 
-class _Ended(BaseException):
-    """A signal asks the program to end."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-@contextmanager
-def _clearing_up() -> Iterator[None]:
-    """Turn signals that ask the program to end into an exception, so that it removes its work folders first."""
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        raise _Ended(number)
-
-    changed = [  # nohup ignores one of them, and another program may have its own way
-        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL
-    ]
-    for number in changed:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number in changed:
-            signal.signal(number, signal.SIG_DFL)
-
-
 def _require_readable(words: list[str]) -> None:
     """Refuse what libraries would fail on: paths that are not text in UTF-8, whole numbers that no float can represent,
     and devices that never end.
@@ -173,13 +146,12 @@ def _is_endless(path: Path) -> bool:
 
 def main() -> None:
     """Run the command line; a user's mistake is printed in one or two lines, with exit code 2."""
+    number = 0
     try:
-        with _clearing_up():
-            _require_readable(sys.argv[1:])
-            app()
-    except _Ended as ended:
-        output.say_note("Ended; existing files are unchanged.", "red")
-        signal.raise_signal(ended.number)
+        until_asked_to_end(_run)
+    except Ended as ended:
+        number = ended.number
+        output.say_note(_unfinished(ended), "red")
     except KeyboardInterrupt:
         output.say_note("Interrupted; existing files are unchanged.", "red")
         sys.exit(INTERRUPTED)
@@ -189,6 +161,23 @@ def main() -> None:
     except MemoryError:  # too little for the library that prints in colours
         typer.echo("Not enough memory; give Discreet more of it, or use fewer --threads.", err=True)
         sys.exit(WRONG_INPUT)
+    if number == signal.SIGINT:
+        sys.exit(INTERRUPTED)
+    if number:  # here, where the exception and all that its frames refer to are gone: temporary folders, too
+        signal.raise_signal(number)
+
+
+def _run() -> None:
+    _require_readable(sys.argv[1:])
+    app()
+
+
+def _unfinished(ended: Ended) -> str:
+    """What a signal ended."""
+    how = "Interrupted" if ended.number == signal.SIGINT else "Ended"
+    if not ended.written:
+        return f"{how}; existing files are unchanged."
+    return f"{how} after {', '.join(ended.written)} was written."
 
 
 def _explained(error: DiscreetError | ImportError | OSError) -> str:

@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
-from discreet.api.synthetic import DEMO_TABLES
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, say, shown_progress
 from discreet.errors import BrokenRelease, Mistakes, mistake
+from discreet.io.ending import putting
 from discreet.io.register import Register
 from discreet.io.secret import make_secret, read_secret
 from discreet.pipeline.check import check_data
@@ -23,7 +23,7 @@ from discreet.programme.codelist import TOTAL
 from discreet.programme.programme import load_programme
 from discreet.release.reader import PublishedCodes, open_release
 from discreet.release.verify import verify
-from discreet.synth.generate import check, generate
+from discreet.synth.generate import DEMO_TABLES, check, generate
 from discreet.synth.geography import FICTIONAL
 
 SHOWN = "3.1"
@@ -40,7 +40,7 @@ def demo(
     quiet: QUIET = False,
 ) -> None:
     """Make a small synthetic census, protect five groups of EU tables, verify the release and show a table."""
-    check(persons, 1, out / "census", DEMO_TABLES, FICTIONAL, threads)
+    check(persons, 1, None, DEMO_TABLES, FICTIONAL, threads)  # an earlier demo stays if this one is refused
     _make_room(out)
     quiet = quiet or json
     census, secret, release = out / "census", out / "secret.key", out / "release"
@@ -91,9 +91,11 @@ def _make_room(out: Path) -> None:
     if out.exists() and any(out.iterdir()):
         if not (out / _OURS).exists():
             raise mistake(out, "--out", "the folder contains something else", "give another folder")
-        shutil.rmtree(out)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / _OURS).touch()
+        with putting(str(out)):
+            shutil.rmtree(out)
+    with putting(str(out)):
+        out.mkdir(parents=True, exist_ok=True)
+        (out / _OURS).touch()
 
 
 @contextmanager

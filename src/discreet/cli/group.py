@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import os
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar
@@ -11,7 +11,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from discreet.lazy import importing, leave_pandas_out
+from discreet.lazy import importing, leave_out, leave_pandas_out
+
+ARROW_MEMORY = "ARROW_DEFAULT_MEMORY_POOL"  # which allocator Arrow uses; read when it is loaded
 
 
 class LazyGroup(TyperGroup):
@@ -36,10 +38,12 @@ class LazyGroup(TyperGroup):
 @cache
 def built(name: str, module: str) -> Any:
     """One command, built once in a process: a shell of many calls would pay for it each time."""
+    # Arrow's own allocators return what is freed between two batches, and a new page costs as much as filling it
+    os.environ.setdefault(ARROW_MEMORY, "system")
     with importing():
         found = import_module(f"discreet.cli.{module}")
     leave_pandas_out()
-    gc.freeze()
+    leave_out()
     app = getattr(found, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)

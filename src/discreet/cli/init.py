@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from discreet.cli.output import say
 from discreet.errors import Mistakes, Problem, mistake
 from discreet.io.databases import open_source
+from discreet.io.ending import putting
 from discreet.population.look import look
 from discreet.population.place_columns import related_columns
 from discreet.programme.codelist import codelist, write_codelist
@@ -143,10 +144,17 @@ def _write(proposal: Proposal, out: Path) -> list[str]:
     files = [PROGRAMME, *(variable.file for variable in listed)]
     _refuse_present(out, files)
     trees = {variable.file: codelist(variable.name, variable.rows) for variable in listed}
+    text = programme_text(proposal)
     (out / "codelists").mkdir(parents=True, exist_ok=True)
-    for file, tree in trees.items():
-        write_codelist(out / file, tree)
-    (out / PROGRAMME).write_text(programme_text(proposal), encoding="utf-8")
+    try:
+        for file, tree in trees.items():
+            write_codelist(out / file, tree)
+        with putting(str(out / PROGRAMME)):
+            (out / PROGRAMME).write_text(text, encoding="utf-8")
+    except BaseException:  # a part would only be refused as present by the next run
+        for file in files:
+            (out / file).unlink(missing_ok=True)
+        raise
     return files
 
 

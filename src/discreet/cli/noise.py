@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
@@ -21,6 +20,7 @@ from discreet.cli.noise_options import AnyLaw, NoiseOptions, expanded
 from discreet.cli.output import JSON, QUIET, console, emit_json, say
 from discreet.errors import mistake
 from discreet.io.files import UNREADABLE
+from discreet.io.whole_file import PUBLIC_FILE, whole_file
 from discreet.maths.cells.lookup import Order, build, change
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity, exact
 from discreet.maths.noise.certificates import GAUSSIAN_DELTA, Certificate, certificate
@@ -144,15 +144,13 @@ def _drawer(law: AnyLaw, count: int | None) -> Callable[[int], Changes]:
 def _write(out: Path, parts: Iterable[Changes]) -> tuple[int, int]:
     """Write the file completely or not at all; return the sum and the sum of squares."""
     schema, total, squares = pa.schema([(CHANGE, pa.int64())]), 0, 0
-    hidden = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        with pq.ParquetWriter(hidden.absolute(), schema, compression="zstd") as writer:
-            for part in parts:
-                writer.write_table(pa.table({CHANGE: part}, schema=schema))
-                total, squares = total + int(part.sum()), squares + int((part * part).sum())
-        hidden.replace(out)
-    finally:
-        hidden.unlink(missing_ok=True)
+    with (
+        whole_file(out, PUBLIC_FILE) as draft,
+        pq.ParquetWriter(draft.absolute(), schema, compression="zstd") as writer,
+    ):
+        for part in parts:
+            writer.write_table(pa.table({CHANGE: part}, schema=schema))
+            total, squares = total + int(part.sum()), squares + int((part * part).sum())
     return total, squares
 
 

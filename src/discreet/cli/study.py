@@ -29,6 +29,7 @@ from discreet.advise.prior_knowledge import (
 from discreet.cli.output import JSON, QUIET, console, emit_json, say, shown_progress
 from discreet.errors import mistake
 from discreet.io.atomic_folder import OWNER_ONLY, AtomicFolder, require_free
+from discreet.io.whole_file import PUBLIC_FILE, whole_file
 from discreet.programme.programme import load_programme
 from discreet.report.prior_knowledge import study_chart
 
@@ -82,8 +83,10 @@ def prior_knowledge(
     with shown_progress(quiet or as_json) as progress:
         found = study(records, seed, ks, epsilons, progress)
     if out is not None:
-        (out / REPORT).write_text(json.dumps(_report(found), indent=1) + "\n", encoding="utf-8")
-        (out / PICTURE).write_bytes(study_chart(found).png())
+        with whole_file(out / REPORT, PUBLIC_FILE) as draft:
+            draft.write_text(json.dumps(_report(found), indent=1) + "\n", encoding="utf-8")
+        with whole_file(out / PICTURE, PUBLIC_FILE) as draft:
+            draft.write_bytes(study_chart(found).png())
     if as_json:
         emit_json(_report(found))
     elif not quiet:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.engine.failures import failures
 from discreet.errors import Mistakes, mistake
+from discreet.io.ending import putting
 from discreet.io.temporary_folder import TemporaryFolder
 from discreet.programme.sources import hadoop_scheme
 from discreet.release.manifest import MANIFEST
@@ -258,10 +259,11 @@ def _publish(hadoop: Hadoop, local: Path, target: str) -> None:
     names = sorted(path.relative_to(local).as_posix() for path in local.rglob("*") if path.is_file())
     if MANIFEST not in names:
         raise mistake(local, _OPTION, "has no manifest", "make the release again")
-    if hadoop_scheme(target) in _RENAMED_BY_OBJECT:
-        _publish_objects(hadoop, local, target, names)
-    else:
-        _publish_by_rename(hadoop, local, target, names)
+    with putting(target):
+        if hadoop_scheme(target) in _RENAMED_BY_OBJECT:
+            _publish_objects(hadoop, local, target, names)
+        else:
+            _publish_by_rename(hadoop, local, target, names)
 
 
 def _publish_by_rename(hadoop: Hadoop, local: Path, target: str, names: list[str]) -> None:

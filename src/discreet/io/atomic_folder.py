@@ -23,6 +23,8 @@ from typing import BinaryIO, Self
 from urllib.parse import quote
 
 from discreet.errors import Mistakes, mistake
+from discreet.io.ending import putting
+from discreet.io.whole_file import sync
 
 _SUFFIX = ".partial"
 _AT_FDCWD = -100  # Linux: paths are relative to the working folder
@@ -158,13 +160,14 @@ class AtomicFolder:
         """Move the folder to its destination in one step, then remove the replaced folder and the work folder."""
         self._require_replaceable(self.place, self._option)
         for folder in _folders(self.tree):
-            _sync(folder)
-        if _is_filled(self.place):
-            exchange(self.tree, self.place, self._option)
-        else:
-            with _os_errors_as_mistakes(self.place, self._option):
-                self.tree.rename(self.place)
-        _sync(self.place.parent)
+            sync(folder)
+        with putting(str(self.place)):
+            if _is_filled(self.place):
+                exchange(self.tree, self.place, self._option)
+            else:
+                with _os_errors_as_mistakes(self.place, self._option):
+                    self.tree.rename(self.place)
+        sync(self.place.parent)
         shutil.rmtree(self._work)
 
     def discard(self) -> None:
@@ -284,17 +287,9 @@ def _is_open_at(path: Path, descriptor: int) -> bool:
 
 def _move(draft: Path, final: Path) -> None:
     """Move a written file to its final path and sync both to disk."""
-    _sync(draft)
+    sync(draft)
     draft.replace(final)
-    _sync(final.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(final.parent)
 
 
 def _folders(folder: Path) -> Iterator[Path]:

@@ -113,6 +113,14 @@ def _delimiter(text: str, complete: bool) -> str:
     return best
 
 
+def first_rows(path: Path, form: CsvForm) -> list[list[str]]:
+    """The first lines of a file, beginning with its header."""
+    with _opened(path) as file:
+        head = file.read(_SAMPLE)
+    text = head.decode(form.encoding, "ignore").removeprefix("\ufeff")
+    return _rows(text, form.delimiter, complete=len(head) < _SAMPLE)
+
+
 def _rows(text: str, delimiter: str, complete: bool) -> list[list[str]]:
     """The lines of a sample, the first is the header; the last one of a sample that is cut off is left out."""
     rows: list[list[str]] = []

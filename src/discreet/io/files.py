@@ -18,8 +18,9 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from discreet.errors import Mistakes, mistake
-from discreet.io.csv_form import LATIN, UTF8, CsvForm, csv_form
+from discreet.io.csv_form import LATIN, UTF8, CsvForm, csv_form, first_rows
 from discreet.io.csv_parts import FileRange, record_starts
+from discreet.io.header import headerless, is_record, may_be_shown
 from discreet.programme.sources import Dialect, FileFormat, FileSource
 
 BATCH = 1 << 18  # records at a time: enough for order to pay, few enough to stay near the processor
@@ -251,15 +252,28 @@ def _require_readable(path: Path, key: str) -> None:
         raise _unreadable(path, key, error) from None
 
 
-def _require_one_form(paths: Sequence[Path], names: Sequence[list[str]], key: str) -> None:
+def _require_one_form(
+    paths: Sequence[Path], names: Sequence[list[str]], key: str, forms: Sequence[CsvForm] = ()
+) -> None:
     """Refuse files with different column names, and duplicate column names."""
-    for path, columns in zip(paths, names, strict=True):
-        if (twice := repeated(columns)) is not None:
-            raise mistake(path, key, f"duplicate column {twice!r}", "give each column a different name")
-        if set(columns) != set(names[0]):
-            odd = min(set(columns) ^ set(names[0]))
-            value = f"its columns differ from those of {paths[0].name}, for example in {odd!r}"
-            raise mistake(path, key, value, "give files with the same columns")
+    for k, columns in enumerate(names):
+        twice, differ = repeated(columns), set(columns) ^ set(names[0])
+        if twice is None and not differ:
+            continue
+        for one in {0, k} if forms else ():
+            if is_record(names[one], first_rows(paths[one], forms[one])[1:]):
+                raise headerless(paths[one], key)
+        if twice is not None:
+            raise mistake(paths[k], key, duplicate(twice), "give each column a different name")
+        shown = sorted(filter(may_be_shown, differ))
+        example = f", for example in {shown[0]!r}" if shown else ""
+        value = f"its columns differ from those of {paths[0].name}{example}"
+        raise mistake(paths[k], key, value, "give files with the same columns")
+
+
+def duplicate(name: str) -> str:
+    """What is wrong with a name that occurs twice."""
+    return f"duplicate column {name!r}" if may_be_shown(name) else "two columns of the same name"
 
 
 def repeated(names: Iterable[str]) -> str | None:
@@ -362,7 +376,7 @@ def _damaged(path: Path, key: str) -> Mistakes:
 def _open_csv(paths: Sequence[Path], dialect: Dialect, key: str) -> Records:
     forms = [_csv_form(path, dialect, key) for path in paths]
     names = [_csv_names(path, form, key) for path, form in zip(paths, forms, strict=True)]
-    _require_one_form(paths, names, key)
+    _require_one_form(paths, names, key, forms)
 
     def read(plain: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return chain.from_iterable(

@@ -1,5 +1,7 @@
 """Hashes of the ids of a table, in bounded memory: whether one occurs too often, and how many different ones there are.
 
+Ids that only increase are all different, which is seen without comparing their hashes.
+
 The ids of a hundred million persons have 0.8 GB of hashes. Beyond ``MOST`` they are sorted and written to a temporary
 file without a name: no other process can open it, and it is gone with this one, however it ends.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,26 @@ MOST = 1 << 24  # hashes in memory: 134 MB
 RANGES = 256  # of hashes by their first bits; some of them are compared at a time
 
 Hashes = NDArray[np.uint64]
+
+
+class Ascending:
+    """Whether whole numbers that are added batch by batch increase from each to the next: then no two are equal."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._so_far = True
+
+    def __bool__(self) -> bool:
+        return self._so_far
+
+    def add(self, numbers: NDArray[np.integer[Any]] | None) -> None:
+        """Look at the next numbers; None where they are none, such as ids that are text."""
+        if not self._so_far or numbers is None:
+            self._so_far = False
+        elif len(numbers):
+            follows = self._last is None or self._last < int(numbers[0])
+            self._so_far = follows and bool((numbers[1:] > numbers[:-1]).all())
+            self._last = int(numbers[-1])
 
 
 class IdHashes:

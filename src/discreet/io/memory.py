@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
-from discreet.io.files import BATCH, Records, repeated, require_sound
+from discreet.io.files import BATCH, Records, duplicate, repeated, require_sound
 from discreet.maths.cells.first_seen import NONE, first_seen, first_seen_texts
 from discreet.programme.sources import MemorySource
 
@@ -36,7 +36,7 @@ def arrow_table(data: Any, name: str) -> pa.Table:
         value = "a column with values of several types, or of a type without an Arrow one"
         raise mistake(name, "", value, "give each column one type: text, numbers or dates") from None
     if (twice := repeated(table.column_names)) is not None:
-        raise mistake(name, "", f"duplicate column {twice!r}", "give each column a different name")
+        raise mistake(name, "", duplicate(twice), "give each column a different name")
     return table
 
 

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,11 @@ from discreet.io.progress import Quiet
 from discreet.lazy import lazily
 
 if TYPE_CHECKING:
+    import html
+
     from rich import console, progress
 else:
-    console, progress = lazily("rich.console"), lazily("rich.progress")
+    html, console, progress = map(lazily, ("html", "rich.console", "rich.progress"))
 
 _REDRAWN = 0.2  # seconds
 
@@ -69,7 +70,7 @@ class _Displayed:
         self._drawn = time.monotonic()
         share = "" if self._total is None else f' value="{self._done}" max="{max(self._total, 1)}"'
         number = "" if self._total is None else f" {self._done:,} of {self._total:,}"
-        bar = f"<progress{share}></progress> {escape(self._name)}{number}"
+        bar = f"<progress{share}></progress> {html.escape(self._name)}{number}"
         self._place.update({"text/html": bar, "text/plain": f"{self._name}{number}"}, raw=True)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,6 +23,7 @@ from discreet.io.ptable_keyed import (
     write_ons,
     write_superstar,
 )
+from discreet.io.whole_file import PUBLIC_FILE, whole_file
 from discreet.maths.cells.lookup import KEYS, MOST_CHANGE, Lookup, Order, build, law_of, lookup_of_rows
 from discreet.maths.noise.ptable import TOLERANCE, Law, PTable, ptable_of_rows
 
@@ -328,14 +328,11 @@ def write_ptable(path: Path, format: PTableFormat, lookup: Lookup) -> None:  # n
     if not path.name:
         raise mistake(path, "file", "is a folder", "name a file")
     _require_replaceable(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write(draft, lookup)
-        draft.replace(path)
+        with whole_file(path, PUBLIC_FILE) as draft:
+            write(draft, lookup)
     except OSError as error:
         raise mistake(path, "p-table", error.strerror or "cannot be written", "choose another path") from None
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _require_replaceable(path: Path) -> None:

@@ -13,6 +13,7 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.io.whole_numbers import whole_numbers
 from discreet.maths.cells.lookup import KEYS, MOST_CHANGE, Lookup, lookup_of_matrix, lookup_of_rows, matrix_of
 
 ONS_COLUMNS = ("pcv", "ckey", "pvalue")
@@ -146,7 +147,7 @@ def _integers(path: Path, table: pa.Table, name: str) -> NDArray[np.int64]:
 def _plain_integers(text: pa.Array) -> NDArray[np.int64] | None:
     """Read plain whole numbers quickly; None if any value needs the full parser."""
     try:
-        return np.asarray(text.cast(pa.int64()).to_numpy(zero_copy_only=True))
+        return np.asarray(whole_numbers(text).to_numpy(zero_copy_only=True))
     except pa.ArrowInvalid:
         return None
 

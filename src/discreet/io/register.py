@@ -27,6 +27,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.errors import mistake
+from discreet.io.whole_file import OWNER_ONLY_FILE, whole_file
 from discreet.maths.cells.keys import SECRET_BYTES, derive
 
 HEX = r"^[0-9a-f]{64}$"
@@ -152,20 +153,10 @@ class Register:
 
     def _store(self, content: _Content) -> None:
         """Replace the file in one step, on disk when this returns."""
-        draft = self.path.with_name(f"{self.path.name}.draft")
+        text = json.dumps(content.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
         try:
-            draft.unlink(missing_ok=True)
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps(content.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self.path)
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            with whole_file(self.path, OWNER_ONLY_FILE) as draft:
+                draft.write_text(text, encoding="utf-8")
         except OSError as error:
             raise self._unusable(error) from None
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from discreet.errors import mistake
+from discreet.io.whole_file import OWNER_ONLY_FILE, new_file
 from discreet.maths.cells.keys import SECRET_BYTES
 
 _MAKE = "make one with: discreet secret --out secret.key"
@@ -22,13 +23,12 @@ def make_secret(path: Path) -> None:
 def write_secret(path: Path, secret: bytes) -> None:
     """Write a secret, readable by its owner only; an existing file is never overwritten."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with new_file(path, OWNER_ONLY_FILE) as descriptor:
+            os.write(descriptor, f"{secret.hex()}\n".encode())
     except FileExistsError:
         raise mistake(path, "secret", "the file exists", "use it, or choose another name") from None
     except OSError as error:
         raise mistake(path, "secret", _reason(error), "choose a folder that you can write to") from None
-    with os.fdopen(descriptor, "w") as file:
-        file.write(secret.hex() + "\n")
 
 
 def read_secret(where: str, environment: Mapping[str, str]) -> bytes:

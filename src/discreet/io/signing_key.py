@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import mistake
+from discreet.io.whole_file import new_file
 from discreet.lazy import lazily
 
 if TYPE_CHECKING:
@@ -91,12 +92,11 @@ def _pem(key: ed25519.Ed25519PublicKey) -> bytes:
 
 def _write(path: Path, content: bytes, mode: int) -> None:
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with new_file(path, mode) as descriptor:
+            os.write(descriptor, content)
     except OSError as error:
         reason = (error.strerror or "cannot be written").lower()
         raise mistake(path, "key", reason, "choose a folder that you can write to") from None
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
 
 
 def _read(path: Path, key: str) -> bytes:

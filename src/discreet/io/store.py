@@ -40,6 +40,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from discreet.errors import DatabaseUnavailable, Mistakes, Problem, mistake
+from discreet.io.ending import putting
 from discreet.programme.sources import without_user
 
 WAIT = 30.0  # seconds that one transaction waits for others
@@ -86,7 +87,12 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A connection for writing in one transaction, on disk when the block ends; SQLite has one writer at a time."""
-        with self._errors_reported(), self._in_turn(), self._writer.begin() as connection:
+        with (
+            self._errors_reported(),
+            self._in_turn(),
+            putting(self.name),
+            self._writer.begin() as connection,
+        ):
             if self.file is None:
                 connection.execute(_DURABLE, {"wait": f"{WAIT:.0f}s"})
             yield connection
@@ -108,7 +114,8 @@ class Database:
             return
         try:
             # an existing one is not opened: closing it would release the locks that this process has on it
-            os.close(os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            with putting(self.name):
+                os.close(os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
             return
         except OSError as error:

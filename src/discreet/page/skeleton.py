@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import mistake
+from discreet.io.ending import putting
 from discreet.page.charts import Chart
 from discreet.page.markup import Html, joined, paragraph, safe
 from discreet.page.style import SORT, STYLE
@@ -115,7 +116,8 @@ def write_picture(path: Path, chart: Chart, numbers: Html) -> None:
     else:
         content = chart.png() if kind == ".png" else chart.svg().encode()
     try:
-        path.write_bytes(content)
+        with putting(str(path)):
+            path.write_bytes(content)
     except OSError as error:
         problem = error.strerror or "cannot be written"
         raise mistake(path, "--picture", problem, "choose another path") from None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.errors import Problem
 from discreet.lazy import njit
 from discreet.maths.cells.lookup import Lookup, change_of
-from discreet.maths.cells.permutation import KeyPermutation, permuted_key
+from discreet.maths.cells.permutation import KeyPermutation, permute
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable import ptable_of_rows
 from discreet.perturb.noise import Noise, ScaledWeights, cell_key_noise
@@ -23,12 +23,12 @@ from discreet.programme.noise import KeyKind
 from discreet.tabulate.tables import ConfidentialTable, NoisyTable, ProtectedTable
 
 ANY_BIAS = 1.0  # a p-table file is used as it is, whatever the mean of its changes
-AT_ONCE = 1024  # cells whose keys are permuted together
+AT_ONCE = 4096  # cells whose keys are permuted together
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _publish(
     cells: Any,
     at: Any,
@@ -45,11 +45,10 @@ def _publish(
     last_row: Any,
     wrap_from: Any,
     wrap_length: Any,
-) -> Any:
+) -> int:
     """Write the place and value of every cell whose published count is positive; return how many.
 
-    Keys are permuted as many at a time as ``at`` and ``keys`` have room for, because a processor overlaps lookups that
-    no branch separates.
+    Keys are permuted as many at a time as ``at`` and ``keys`` have room for.
     """
     number, first = 0, 0
     while first < cells.size:
@@ -59,7 +58,8 @@ def _publish(
             at[found] = c
             found += cells[c] & _LOW != 0
         for k in range(found):
-            keys[k] = permuted_key(np.uint32(cells[at[k]] >> _32), rounds, half, last)
+            keys[k] = np.uint32(cells[at[k]] >> _32)
+        permute(keys[:found], rounds, half, last)
         for k in range(found):
             count = np.int64(cells[at[k]] & _LOW)
             value = count + change_of(
@@ -157,7 +157,7 @@ class CellKeyMechanism:
         places = np.empty(occupied, dtype=np.int64)
         values = np.empty(occupied, dtype=np.int64)
         room = (at, keys, places, values)
-        number = int(_publish(table.cells, *room, *self.permutation.arrays, *self.lookup.arrays))
+        number: int = _publish(table.cells, *room, *self.permutation.arrays, *self.lookup.arrays)
         places.resize(
             number, refcheck=False
         )  # in place: a copy would be new memory, and nothing else uses them

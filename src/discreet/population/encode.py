@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet.io.whole_numbers import whole_numbers
 from discreet.lazy import njit
 from discreet.maths.cells import keys
 
@@ -33,8 +34,8 @@ class EncodedRecords:
         return len(self.keys)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _is_ordered(codes: Any) -> Any:
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _is_ordered(codes: Any) -> bool:
     ordered_so_far = True
     for r in range(1, codes.size):
         ordered_so_far &= codes[r] >= codes[r - 1]
@@ -101,7 +102,31 @@ def room(categories: Mapping[str, int], rows: int) -> dict[str, Codes]:
 
 
 def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint64]:
-    """Hash ids (64-bit integers or text) to 64 bits under the secret."""
+    """Hash ids (64-bit integers or text) to 64 bits under the secret; a blank text is none."""
+    column = _plain(column)
+    if is_text(column.type) and _has_blank(column):
+        raise BadColumn("ids that are blank", "give each record its own id; a field without an id is empty")
+    return hashed_values(column, secret, purpose)
+
+
+def _has_blank(texts: pa.Array) -> bool:
+    """Whether some text is empty or blank; only those that begin with a blank, or beyond ASCII, are trimmed."""
+    texts = pc.cast(texts, pa.large_string()).drop_null()
+    if not len(texts):
+        return False
+    _, offsets, content = texts.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    if (bounds[1:] == bounds[:-1]).any():
+        return True
+    first = np.frombuffer(content or b"", dtype=np.uint8)[bounds[:-1]]
+    suspect = (first <= ord(" ")) | (first >= 0x80)
+    if not suspect.any():
+        return False
+    return bool(pc.any(pc.equal(pc.utf8_trim_whitespace(texts.filter(pa.array(suspect))), "")).as_py())
+
+
+def hashed_values(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint64]:
+    """Hash values (64-bit integers or text) to 64 bits under the secret."""
     column = _plain(column)
     if column.null_count:
         raise BadColumn("some records have no id", "give every record its own id")
@@ -119,12 +144,19 @@ def hashed_ids(column: pa.Array, secret: bytes, purpose: str) -> NDArray[np.uint
     return keys.hash_texts(secret, purpose, np.frombuffer(text or b"", dtype=np.uint8), bounds)
 
 
+def integers(column: pa.Array) -> NDArray[np.integer[Any]] | None:
+    """A column of whole numbers without gaps; None if it is another one."""
+    column = bare(column)
+    is_whole = pa.types.is_integer(column.type) and not column.null_count
+    return column.to_numpy(zero_copy_only=False) if is_whole else None
+
+
 def given_keys(column: pa.Array) -> NDArray[np.uint32]:
     """An office's own record keys: whole numbers from 0 to 2^32 - 1."""
     column = _plain(column)
     if is_text(column.type):
         try:
-            column = pc.cast(column, pa.int64())
+            column = whole_numbers(column)
         except pa.ArrowInvalid:
             raise BadColumn("text among the record keys", "give integers from 0 to 4294967295") from None
     if column.null_count or not pa.types.is_integer(column.type):

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
+from discreet.io.column_names import require_names
 from discreet.io.csv_form import USUAL, CsvForm
 from discreet.io.databases import open_source
 from discreet.io.files import BATCH, Records
@@ -166,6 +167,7 @@ def look(source: Source, unit: str, named: str) -> TableFacts:
     if len(records.schema.names) > MOST_COLUMNS:
         value = f"{len(records.schema.names):,} columns"
         raise mistake(records.name, unit, value, f"give at most {MOST_COLUMNS:,}: each is compared with each")
+    require_names(records, unit)
     key = secrets.token_bytes(32)
     columns = [_Column(field.name, field.type) for field in records.schema]
     pairs: list[_Pair] | None = None
@@ -447,10 +449,10 @@ def _hashed(column: pa.Array, key: bytes, before: int) -> NDArray[np.uint64]:
     plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
     alone = np.arange(before, before + len(plain), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     if plain.null_count == 0:
-        return encode.hashed_ids(plain, key, "look")
+        return encode.hashed_values(plain, key, "look")
     present = pc.is_valid(plain)
     rows = np.flatnonzero(present.to_numpy(zero_copy_only=False))
-    alone[rows] = encode.hashed_ids(plain.filter(present), key, "look")
+    alone[rows] = encode.hashed_values(plain.filter(present), key, "look")
     return alone
 
 
@@ -598,7 +600,7 @@ def _counted(
 
 
 def _mixed(codes: NDArray[np.uint64], name: str, key: bytes) -> NDArray[np.uint64]:
-    salt = encode.hashed_ids(pa.array([name]), key, "column")[0]
+    salt = encode.hashed_values(pa.array([name]), key, "column")[0]
     mixed: NDArray[np.uint64] = (codes + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + salt
     mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)

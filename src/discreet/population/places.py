@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Problem
+from discreet.io.column_names import shown_names
 from discreet.io.databases import open_source
 from discreet.io.files import Records
-from discreet.io.id_hashes import IdHashes
+from discreet.io.id_hashes import Ascending, IdHashes
 from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.population import encode
 from discreet.programme.codelist import Codelist
@@ -94,6 +95,7 @@ class HomesSeen:
         self.plain, self.coded = (household,), (finest,)
         self._key = secrets.token_bytes(SECRET_BYTES)
         self._begun = IdHashes()  # households, each where its members begin or change their place
+        self._ascending = Ascending()  # the ids of the same, where they are whole numbers
         self._last: tuple[int, str] | None = None  # household and place of the last record
         self._is_simple = True  # whether every record has a household and a place
 
@@ -106,25 +108,30 @@ class HomesSeen:
         coded = places if pa.types.is_dictionary(places.type) else places.dictionary_encode()
         here = coded.indices.to_numpy(zero_copy_only=False)
         try:
-            are_numbers = pa.types.is_integer(ids.type)
-            numbers = ids.to_numpy() if are_numbers else self._hashed(ids)
+            whole = encode.integers(ids)
+            numbers: NDArray[Any] = self._hashed(ids) if whole is None else whole
             first = _begins(numbers, here)
             ends = [(int(numbers[at]), coded.dictionary[int(here[at])].as_py()) for at in (0, -1)]
             first[0] = ends[0] != self._last
             self._last = ends[1]
-            self._begun.add(self._hashed(pa.array(numbers[first])) if are_numbers else numbers[first])
+            self._ascending.add(None if whole is None else whole[first])
+            self._begun.add(numbers[first] if whole is None else self._hashed(pa.array(whole[first])))
         except encode.BadColumn:
             self._is_simple = False
 
     def problems(self) -> Iterator[Problem]:
         """The problem of a household that is in two places."""
-        if (not self._is_simple or self._begun.occurs(2)) and self._is_divided():
+        if not (self._is_simple and self._are_whole()) and self._is_divided():
             yield Problem(
                 self._records.name,
                 "population.household_id",
                 f"a household is in two places of {self._finest!r}",
                 "give all its members the same geography",
             )
+
+    def _are_whole(self) -> bool:
+        """Whether no household begins twice."""
+        return bool(self._ascending) or not self._begun.occurs(2)
 
     def _is_divided(self) -> bool:
         """Whether there are more pairs of a household and a place than households, in another reading of the records.
@@ -218,7 +225,7 @@ def _lacking(geography: Iterable[str], records: Records, unit: Unit) -> Iterator
     """The columns missing from a table that has part of the geography."""
     for column in geography:
         if column not in records.schema.names:
-            near = get_close_matches(column, records.schema.names, 1)
+            near = get_close_matches(column, shown_names(records, f"population.{unit.name}"), 1)
             remedy = f"did you mean {near[0]!r}?" if near else "add it or remove it from the geography"
             yield Problem(
                 records.name, f"population.geography ({unit.name})", f"unknown column {column!r}", remedy

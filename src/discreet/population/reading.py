@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial
 from typing import Protocol, TypeVar
@@ -15,13 +14,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem
+from discreet.io.column_names import shown_names, similar
 from discreet.io.databases import open_source
 from discreet.io.files import Records
-from discreet.io.id_hashes import IdHashes
+from discreet.io.id_hashes import Ascending, IdHashes
 from discreet.maths.cells.keys import record_keys
 from discreet.population import encode
 from discreet.population.encode import Codes, EncodedRecords, ordered
-from discreet.population.values import MOST_SHOWN, Wrong, coder_of, values_problem
+from discreet.population.values import MOST_SHOWN, Wrong, coder_of, look_like_ids, values_problem
 from discreet.programme.amounts import REMEDY, AmountsSeen, is_named_amount
 from discreet.programme.broken_rules import broken_rules
 from discreet.programme.cube import Cube
@@ -157,13 +157,8 @@ def missing_columns(needs: Needs, records: Records) -> Iterator[Problem]:
     keys = {variable.column: f"variables.{variable.name}.column" for variable in needs.variables}
     for column in (*needs.plain_columns(), *needs.coded_columns()):
         if column not in records.schema.names:
-            near = get_close_matches(column, records.schema.names, 1)
-            remedy = (
-                f"did you mean {near[0]!r}?"
-                if near
-                else f"the table has {', '.join(records.schema.names[:12])}"
-            )
             key = keys.get(column, f"population.{needs.unit.name}")
+            remedy = similar(column, shown_names(records, f"population.{needs.unit.name}"), "the table has")
             yield Problem(records.name, key, f"unknown column {column!r}", remedy)
 
 
@@ -225,7 +220,8 @@ class Findings:
         found += [Problem(table, "structural_zeros", text, remedy) for text in texts]
         for (name, why), values in sorted(self.wrong.items()):
             variable = needs.variables[places[name]]
-            found.append(values_problem(variable, why, values, table, variable.column in needs.private))
+            hidden = variable.column in needs.private or look_like_ids(len(values), self.records)
+            found.append(values_problem(variable, why, values, table, hidden))
         for name, seen in sorted(self.amounts.items()):
             if seen.look_like_amounts:
                 value = "its values look like amounts, not like survey weights"
@@ -276,7 +272,7 @@ class UnitReader:
         if missing:
             raise Mistakes(missing)
         self._needs = needs = with_order(needs, self._records)
-        self._ids = IdHashes()
+        self._ids, self._ascending = IdHashes(), Ascending()
         self._found = Findings(
             amounts={
                 name: AmountsSeen()
@@ -310,7 +306,7 @@ class UnitReader:
 
     def found(self) -> Findings:
         """What was found in the records read so far."""
-        return replace(self._found, duplicates=self._ids.occurs(2))
+        return replace(self._found, duplicates=not self._ascending and self._ids.occurs(2))
 
     def found_here(self) -> Findings:
         """The same without duplicate ids, which are found among the ``ids`` of all parts of a table."""
@@ -378,6 +374,7 @@ class UnitReader:
         if needs.id_column is not None:
             hashes = self._column(needs.id_column, self._hashed, columns[needs.id_column], np.uint64)
             self._ids.add(hashes)
+            self._ascending.add(encode.integers(columns[needs.id_column]))
         if needs.record_key is None:
             return record_keys(hashes)
         given = self._column(needs.record_key, encode.given_keys, columns[needs.record_key], np.uint32)

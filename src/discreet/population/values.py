@@ -300,16 +300,22 @@ def _is_day(kind: pa.DataType) -> bool:
 
 _SHOWN = 5  # values named in a message
 MOST_SHOWN = 1000  # with more values a column probably contains ids, which no message shows
+_FEW = 20  # values that may be codes, however few records there are
+_MEMBERS = 4  # records for each id of a household, or fewer
+
+
+def look_like_ids(values: int, records: int) -> bool:
+    """Whether so many wrong values of a column are rather ids than codes: very many, or few records for each."""
+    return values > MOST_SHOWN or (values > _FEW and _MEMBERS * values > records)
 
 
 def values_problem(
-    variable: Variable, why: Wrong, values: set[str], table: str, private: bool = False
+    variable: Variable, why: Wrong, values: set[str], table: str, hidden: bool = False
 ) -> Problem:
-    """What is wrong with the values of a column; a private column's values, and dates of birth, are not shown."""
+    """What is wrong with the values of a column; hidden ones, and dates of birth, are not shown."""
     key, column = f"variables.{variable.name}", variable.column
     shown = ", ".join(repr(value) for value in sorted(values)[:_SHOWN])
     shown += ", ..." if len(values) > _SHOWN else ""
-    hidden = private or len(values) > MOST_SHOWN
     match why:
         case Wrong.MISSING:
             remedy = 'name the code that they get, missing = "CODE", or complete the records'

@@ -24,6 +24,7 @@ from pydantic import (
 
 from discreet.errors import BrokenRelease, mistake
 from discreet.io.serialize import read_json
+from discreet.io.whole_file import OWNER_ONLY_FILE, whole_file
 from discreet.programme.cube import Cube, Depths, Shown, crossed
 from discreet.programme.labels import NO_LABELS, Labels, labels_of
 from discreet.programme.release import ReleaseFormat
@@ -381,17 +382,6 @@ def _is_private_manifest(path: Path) -> bool:
 
 def write_private_manifest(manifest: PrivateManifest, path: Path) -> None:
     """Write it next to the secret, readable by its owner only, completely or not at all."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.unlink(missing_ok=True)
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(
-            {**asdict(manifest), "finished": manifest.finished.isoformat()},
-            file,
-            indent=1,
-            ensure_ascii=False,
-        )
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    content = {**asdict(manifest), "finished": manifest.finished.isoformat()}
+    with whole_file(path, OWNER_ONLY_FILE) as draft:
+        draft.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -8,7 +8,6 @@ another way.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from discreet.errors import mistake
 from discreet.io.signing_key import is_signed, raw_bytes
+from discreet.io.whole_file import PUBLIC_FILE, whole_file
 from discreet.release.manifest import MANIFEST, SIGNATURE
 
 KIND, ALGORITHM = "discreet signature", "Ed25519"
@@ -79,13 +79,12 @@ def signature_of(manifest: bytes, key: Ed25519PrivateKey) -> str:
 
 def write_signature(folder: Path, key: Ed25519PrivateKey) -> SignatureState:
     """Sign the manifest of a release; the file appears whole, and replaces an earlier signature."""
-    place, partial = folder / SIGNATURE, folder / f".{SIGNATURE}.{os.getpid()}.partial"
+    place = folder / SIGNATURE
     text = signature_of((folder / MANIFEST).read_bytes(), key)
     try:
-        partial.write_text(text, encoding="ascii")
-        partial.replace(place)
+        with whole_file(place, PUBLIC_FILE) as draft:
+            draft.write_text(text, encoding="ascii")
     except OSError as error:
-        partial.unlink(missing_ok=True)
         reason = (error.strerror or "cannot be written").lower()
         raise mistake(place, "signature", reason, "sign where you can write to the release") from None
     return SignatureState(Signed.VALID, raw_bytes(key.public_key()).hex()[:SHOWN])

@@ -8,7 +8,9 @@ from functools import cached_property
 
 from discreet.errors import mistake
 from discreet.formats.publication import SWAPPED, additivity
+from discreet.io.column_names import shown_names
 from discreet.io.databases import open_source
+from discreet.io.files import Records
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import Cube, Signature, signatures
@@ -124,10 +126,8 @@ def programme_catalogue(programme: Programme, noise: Noise) -> Catalogue:
     rule, population = programme.serve, programme.population
     if population is None:
         raise mistake(programme.path, "population", "is missing", "serve its release instead")
-    columns = {
-        name: tuple(open_source(unit.source, f"population.{name}").schema.names)
-        for name, unit in population.units.items()
-    }
+    opened = {name: open_source(unit.source, f"population.{name}") for name, unit in population.units.items()}
+    columns = {name: tuple(records.schema.names) for name, records in opened.items()}
     wanted = set(programme.variables if rule.variables is None else rule.variables)
     served = {
         name: _variable(variable, _units(variable, columns), population.geography, rule.groupings)
@@ -146,7 +146,7 @@ def programme_catalogue(programme: Programme, noise: Noise) -> Catalogue:
         noise,
         programme.swap is not None,
         rule,
-        _counts(programme, columns),
+        _counts(programme, opened),
         {text: base.canonical for base in bases for text in (base.text, base.canonical)},
         frozenset(signatures(cubes)),
         title=programme.release.title,
@@ -196,22 +196,23 @@ def _is_served(cube: Cube, served: Mapping[str, ServedVariable]) -> bool:
     return all(name in served and cube.unit in served[name].units for name in names)
 
 
-def _counts(programme: Programme, columns: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def _counts(programme: Programme, opened: Mapping[str, Records]) -> dict[str, tuple[str, ...]]:
     """The 0/1 columns of each unit: those of its cubes, and those that the rule names."""
-    known = {column for names in columns.values() for column in names}
     for name in programme.serve.counts:
-        if name not in known:
-            raise mistake(
-                programme.path, "serve.counts", f"unknown column {name!r}", alternatives(name, sorted(known))
-            )
+        if not any(name in records.schema.names for records in opened.values()):
+            shown = {
+                one for unit, records in opened.items() for one in shown_names(records, f"population.{unit}")
+            }
+            remedy = alternatives(name, sorted(shown))
+            raise mistake(programme.path, "serve.counts", f"unknown column {name!r}", remedy)
     return {
         unit: tuple(
             dict.fromkeys(
                 [
                     *(cube.count for cube in programme.cubes if cube.unit == unit and cube.count),
-                    *(name for name in programme.serve.counts if name in names),
+                    *(name for name in programme.serve.counts if name in records.schema.names),
                 ]
             )
         )
-        for unit, names in columns.items()
+        for unit, records in opened.items()
     }

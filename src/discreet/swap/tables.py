@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +11,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.io.column_names import require_header, shown_names, similar
 from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.population import encode
 from discreet.population.encode import Codes
-from discreet.population.values import Coder, values_problem
+from discreet.population.values import Coder, look_like_ids, values_problem
 from discreet.programme.programme import PopulationRule, Programme, Variable
 from discreet.programme.swap import SwapRule
 
@@ -49,11 +49,9 @@ class SwapTables:
         if other := [unit for unit in self.opened if self.has(unit, column)]:
             value = f"column {column!r} is in the table of {other[0]}"
             raise mistake(self.programme.path, key, value, f"name a column of {' or '.join(order)} here")
-        columns = sorted(
-            {name for unit in order if unit in self.opened for name in self.opened[unit].schema.names}
-        )
-        near = get_close_matches(column, columns, 1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"the tables have {', '.join(columns[:12])}"
+        opened = {unit: self.opened[unit] for unit in order if unit in self.opened}
+        columns = {name for unit, one in opened.items() for name in shown_names(one, f"population.{unit}")}
+        remedy = similar(column, sorted(columns), "the tables have")
         raise mistake(self.programme.path, key, f"unknown column {column!r}", remedy)
 
     def variable(self, name: str) -> Variable:
@@ -79,6 +77,7 @@ def _unlinked(tables: SwapTables) -> Iterator[Problem]:
     exchanged = {*tables.population.geography, *tables.rule.carry}
     for unit in (PERSONS, HOUSEHOLDS):
         if unit in tables.opened and not tables.has(unit, tables.household_id):
+            require_header(tables.opened[unit], f"population.{unit}")
             value, key = f"unknown column {tables.household_id!r}", "population.household_id"
             yield Problem(
                 tables.opened[unit].name,
@@ -126,7 +125,10 @@ def codes_of(variable: Variable, coder: Coder, column: pa.Array, table: str) -> 
     except encode.BadColumn as bad:
         raise mistake(table, f"variables.{variable.name}", bad.value, bad.remedy) from None
     if found.wrong:
-        raise Mistakes([values_problem(variable, why, values, table) for why, values in found.wrong.items()])
+        raise Mistakes(
+            values_problem(variable, why, values, table, look_like_ids(len(values), len(column)))
+            for why, values in found.wrong.items()
+        )
     return found.codes
 
 

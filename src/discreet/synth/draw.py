@@ -104,7 +104,7 @@ def age_law(*bands: Sequence[tuple[int, int, float]]) -> ConditionalLaw:
     return law(rows)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _pick(cumulative: Floats, rows: NDArray[np.int32], uniforms: Floats, out: Ints) -> None:
     for i in range(rows.size):
         row = rows[i]

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.errors import Mistakes, Problem
+from discreet.io.ending import putting
 from discreet.programme import eu2021
 from discreet.programme.attributes import Attribute, Holder
 from discreet.programme.codelist import Code, codelist, write_code_columns
@@ -31,6 +32,8 @@ from discreet.synth.block import IDS, LEVELS, UNITS, Country, PersonBlock, block
 from discreet.synth.draw import Dice, rows
 from discreet.synth.geography import FICTIONAL, Geography, geography, region_counts
 from discreet.text.phrase import others_of, translated
+
+DEMO_TABLES = ("1", "3", "8", "9", "35")  # five groups of the EU programme: persons and households
 
 # each of these means "under 15 years"; a table may contain any one of them
 _CHILD = {"AGE": "Y_LT15", "CAS": "2.1", "EDU": "11"}
@@ -323,7 +326,8 @@ def generate(
         nation = _nation(persons, seed, country)
         declare(draft, nation.geo, tables)
         rows = _write(draft, nation, threads or min(MOST_THREADS, os.cpu_count() or 1), progress)
-        draft.replace(out)  # replaces an empty folder, refuses any other
+        with putting(str(out)):
+            draft.replace(out)  # replaces an empty folder, refuses any other
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
@@ -333,9 +337,9 @@ def generate(
 
 
 def check(
-    persons: int, seed: int, out: Path, tables: Sequence[str] | None, country: str, threads: int | None
+    persons: int, seed: int, out: Path | None, tables: Sequence[str] | None, country: str, threads: int | None
 ) -> None:
-    """Refuse invalid arguments, all at once and before anything is written."""
+    """Refuse invalid arguments, all at once and before anything is written; without ``out`` all but the folder."""
     problems = []
     if not 1 <= persons <= LARGEST:
         problems.append(Problem("", "persons", str(persons), f"give a number from 1 to {LARGEST}"))
@@ -343,7 +347,7 @@ def check(
         problems.append(Problem("", "seed", str(seed), "give a number of at least 0"))
     if threads is not None and threads < 1:
         problems.append(Problem("", "threads", str(threads), "give at least 1 thread"))
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         problems.append(
             Problem(str(out), "out", "is not an empty folder", "choose a new one or empty it first")
         )

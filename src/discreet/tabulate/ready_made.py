@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.io.column_names import shown_names
 from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.maths.cells.counting import counts_of, keys_of
@@ -51,7 +52,11 @@ def ready_made_table(cube: Cube, ready: ReadyMade) -> ConfidentialTable:
 def _missing(cube: Cube, ready: ReadyMade, records: Records, key: str) -> Iterator[Problem]:
     """The columns that the file lacks, each with what it is for and where another name is given."""
     names = records.schema.names
-    has = f"the file has {', '.join(names)}"
+    columns = {_column(axis, ready, names) for axis in cube.axes} | {ready.count}
+    if columns | ({ready.key} if ready.keyed else set()) <= set(names):
+        return
+    shown = shown_names(records, key)
+    has = f"the file has {', '.join(shown)}"
     if ready.count not in names:
         remedy = f'{has}; name the column of the counts with counts.count = ".."'
         yield Problem(records.name, key, f"unknown column {ready.count!r}", remedy)
@@ -62,7 +67,7 @@ def _missing(cube: Cube, ready: ReadyMade, records: Records, key: str) -> Iterat
         yield Problem(records.name, key, f"unknown column {ready.key!r}", remedy)
     for axis in cube.axes:
         if _column(axis, ready, names) not in names:
-            near = get_close_matches(axis.variable, names, 1, cutoff=0.5)
+            near = get_close_matches(axis.variable, shown, 1, cutoff=0.5)
             meant = f"did you mean {near[0]!r}? " if near else ""
             remedy = (
                 f"{meant}columns are named as the variables, or by variables.{axis.variable}.column; {has}"

@@ -108,20 +108,25 @@ def pinned_small(row: Callable[[int], Pmf], reach: int, largest: int) -> list[Pi
         p[count, one.first : one.last + 1] = one.p
     positive = (p > 0).astype(np.int64)
     positive[0] = 0
-    origins = cache(partial(_origins, positive))  # many pairs can be published as the same j and k
+    disclosing = cache(partial(_disclosing, positive))  # many pairs can be published as the same j and k
     pairs = combinations_with_replacement(range(1, largest + 1), 2)
-    return [Pinning(first, second, _pinned_pair(p, first, second, origins)) for first, second in pairs]
+    return [Pinning(first, second, _pinned_pair(p, first, second, disclosing)) for first, second in pairs]
 
 
 def _pinned_pair(
-    p: Floats, first: int, second: int, origins: Callable[[int, int], NDArray[np.int64]]
+    p: Floats, first: int, second: int, disclosing: Callable[[int, int], NDArray[np.int64]]
 ) -> float:
-    total = 0.0
+    total, published, sums = 0.0, np.flatnonzero(p[second]).tolist(), p[first + second]
     for j in np.flatnonzero(p[first]).tolist():
-        for k in np.flatnonzero(p[second]).tolist():
-            single = origins(j, k) == 1
-            total += p[first, j] * p[second, k] * float(p[first + second][single].sum())
+        for k in published:
+            if (single := disclosing(j, k)).size:
+                total += p[first, j] * p[second, k] * float(sums[single].sum())
     return total
+
+
+def _disclosing(positive: NDArray[np.int64], j: int, k: int) -> NDArray[np.int64]:
+    """The totals that disclose which counts were published as j and k."""
+    return np.flatnonzero(_origins(positive, j, k) == 1)
 
 
 def _origins(positive: NDArray[np.int64], j: int, k: int) -> NDArray[np.int64]:

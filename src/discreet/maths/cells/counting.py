@@ -33,21 +33,21 @@ def keys_of(cells: Accumulators) -> NDArray[np.uint32]:
     return (cells >> _32).astype(np.uint32)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def recode(codes: Any, nodes: Any, out: Any) -> None:
     """Translate the codes of records to nodes of an axis: out = nodes[codes]."""
     for r in range(codes.size):
         out[r] = nodes[codes[r]]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def keep_bits(words: Any, codes: Any, table: Any) -> None:
     """Keep the bits of each record's word that its code has in the table."""
     for r in range(codes.size):
         words[r] &= table[codes[r]]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _place(
     position: Any,
     narrow: Any,
@@ -73,8 +73,9 @@ def _place(
             position[r] += broad[r] * stride
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def count_cube(
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _count_cube(
+    position: Any,
     cells: Any,
     added: Any,
     narrow: Any,
@@ -86,11 +87,6 @@ def count_cube(
     first: Any,
     last: Any,
 ) -> None:
-    """Add ``added[r]`` to the cell of each record first <= r < last.
-
-    The nodes of axes with at most 256 of them are rows of ``narrow`` (uint8), the others of ``wide`` (uint32).
-    """
-    position = np.empty(TILE, dtype=np.uint32)
     for start in range(first, last, TILE):
         size = min(TILE, last - start)
         _place(position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
@@ -98,8 +94,17 @@ def count_cube(
             cells[position[r]] += added[start + r]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def count_parents(
+def count_cube(cells: Accumulators, *records: Any) -> None:
+    """Add ``added[r]`` to the cell of each record first <= r < last.
+
+    The nodes of axes with at most 256 of them are rows of ``narrow`` (uint8), the others of ``wide`` (uint32).
+    """
+    _count_cube(np.empty(TILE, dtype=np.uint32), cells, *records)
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _count_parents(
+    position: Any,
     cells: Any,
     begin: Any,
     added: Any,
@@ -112,12 +117,6 @@ def count_parents(
     wide_rows: Any,
     wide_strides: Any,
 ) -> None:
-    """As count_cube for all records and several grids: the cells of grid p are from begin[p] to begin[p + 1].
-
-    Some records are counted into all grids before the next ones: their nodes are read from memory once. They are
-    counted into two grids at a time, because an addition may wait for the one before it in its grid.
-    """
-    position = np.empty((2, TILE), dtype=np.uint32)
     one, two = position[0], position[1]
     parents = begin.size - 1
     for start in range(0, added.size, TILE):
@@ -150,15 +149,25 @@ def count_parents(
                     first[one[r]] += part[r]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def count_parents(cells: Accumulators, *records: Any) -> None:
+    """As count_cube for all records and several grids: the cells of grid p are from begin[p] to begin[p + 1].
+
+    Some records are counted into all grids before the next ones: their nodes are read from memory once. They are
+    counted into two grids at a time, because an addition may wait for the one before it in its grid.
+    """
+    _count_parents(np.empty((2, TILE), dtype=np.uint32), cells, *records)
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def add_at(cells: Any, position: Any, added: Any) -> None:
     """Add each value to the cell at its position; several may have one."""
     for r in range(position.size):
         cells[position[r]] += added[r]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def largest_in_cube(
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _largest_in_cube(
+    position: Any,
     cells: Any,
     given: Any,
     narrow: Any,
@@ -168,8 +177,6 @@ def largest_in_cube(
     wide_rows: Any,
     wide_strides: Any,
 ) -> None:
-    """As count_cube for all records, but a cell holds the largest of its records' values instead of their sum."""
-    position = np.empty(TILE, dtype=np.uint32)
     for start in range(0, given.size, TILE):
         size = min(TILE, given.size - start)
         _place(position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
@@ -177,8 +184,15 @@ def largest_in_cube(
             cells[position[r]] = max(cells[position[r]], given[start + r])
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def count_keys(
+def largest_in_cube(cells: Accumulators, *records: Any) -> None:
+    """As count_cube for all records, but a cell holds the largest of its records' values instead of their sum."""
+    _largest_in_cube(np.empty(TILE, dtype=np.uint32), cells, *records)
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _count_keys(
+    position: Any,
+    lanes: Any,
     cells: Any,
     keys: Any,
     inside: Any,
@@ -189,13 +203,6 @@ def count_keys(
     wide_rows: Any,
     wide_strides: Any,
 ) -> None:
-    """As count_cube for all records, from their keys: half the memory to read.
-
-    Only records marked in ``inside`` are added; all are where it is empty. Neighbours often fall in the same cell, and
-    an addition waits for the one before it there: so a small grid is counted in four that are added up at the end.
-    """
-    position = np.empty(TILE, dtype=np.uint32)
-    lanes = np.zeros((3, cells.size if cells.size <= SMALL_GRID else 0), dtype=np.uint64)
     one, two, three = (lanes[0], lanes[1], lanes[2]) if lanes.size else (cells, cells, cells)
     for start in range(0, keys.size, TILE):
         size = min(TILE, keys.size - start)
@@ -219,25 +226,34 @@ def count_keys(
             cells[c] += lanes[lane, c]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def count_keys(cells: Accumulators, *records: Any) -> None:
+    """As count_cube for all records, from their keys: half the memory to read.
+
+    Only records marked in ``inside`` are added; all are where it is empty. Neighbours often fall in the same cell, and
+    an addition waits for the one before it there: so a small grid is counted in four that are added up at the end.
+    """
+    lanes = np.zeros((3, cells.size if cells.size <= SMALL_GRID else 0), dtype=np.uint64)
+    _count_keys(np.empty(TILE, dtype=np.uint32), lanes, cells, *records)
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def add_digit(number: Any, cells: Any, stride: Any, nodes: Any, table: Any, size: Any) -> None:
     """Append a digit below ``size`` to each number: the table's entry for the cell's node along one axis."""
     for c in range(cells.size):
         number[c] = number[c] * size + table[(cells[c] // stride) % nodes]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def append_digit(number: Any, codes: Any, table: Any, size: Any) -> None:
     """Append a digit below ``size`` to each number: the table's entry for its code."""
     for r in range(codes.size):
         number[r] = number[r] * size + table[codes[r]]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _nodes_along(cells: Any, shape: Any, out: Any) -> None:
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _nodes_along(cells: Any, shape: Any, now: Any, out: Any) -> None:
     axes = shape.size
     width = shape[axes - 1]
-    now = np.empty(axes, dtype=np.int32)
     begin = -width  # of the cells with the same nodes along all axes but the last
     for c in range(cells.size):
         if cells[c] < begin or cells[c] >= begin + width:
@@ -258,18 +274,18 @@ def nodes_along(cells: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.
     """
     out = np.empty((len(shape), len(cells)), dtype=np.int32)
     if shape:
-        _nodes_along(cells, np.array(shape, dtype=np.int64), out)
+        _nodes_along(cells, np.array(shape, dtype=np.int64), np.empty(len(shape), dtype=np.int32), out)
     return out
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def positions_of(position: Any, nodes: Any, stride: Any) -> None:
     """Add one axis to 64-bit cell positions, for cubes too large to be dense."""
     for r in range(position.size):
         position[r] += np.uint64(nodes[r]) * np.uint64(stride)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _roll_up(cells: Any, parents: Any) -> None:
     outer, nodes, inner = cells.shape
     for o in range(outer):
@@ -280,7 +296,7 @@ def _roll_up(cells: Any, parents: Any) -> None:
                 above[i] += below[i]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _roll_up_last(cells: Any, parents: Any) -> None:
     outer, nodes = cells.shape
     for o in range(outer):
@@ -288,7 +304,7 @@ def _roll_up_last(cells: Any, parents: Any) -> None:
             cells[o, parents[node]] += cells[o, node]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _largest_up(cells: Any, parents: Any) -> None:
     outer, nodes, inner = cells.shape
     for o in range(outer):
@@ -321,9 +337,8 @@ Positions = NDArray[np.uint64]
 Sums = NDArray[np.uint64]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _radix_pass(position: Any, added: Any, position_out: Any, added_out: Any, shift: Any) -> None:
-    begin = np.zeros(_BUCKETS + 1, dtype=np.int64)
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _radix_pass(begin: Any, position: Any, added: Any, position_out: Any, added_out: Any, shift: Any) -> None:
     mask = np.uint64(_BUCKETS - 1)
     for r in range(position.size):
         begin[((position[r] >> shift) & mask) + np.uint64(1)] += 1
@@ -337,8 +352,8 @@ def _radix_pass(position: Any, added: Any, position_out: Any, added_out: Any, sh
         added_out[place] = added[r]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _add_equal(position: Any, added: Any) -> Any:
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _add_equal(position: Any, added: Any) -> int:
     last = 0
     for r in range(1, position.size):
         if position[r] == position[last]:
@@ -350,8 +365,8 @@ def _add_equal(position: Any, added: Any) -> Any:
     return last + 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _largest_equal(position: Any, added: Any) -> Any:
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _largest_equal(position: Any, added: Any) -> int:
     last = 0
     for r in range(1, position.size):
         if position[r] == position[last]:
@@ -370,7 +385,8 @@ def ordered(position: Positions, added: Sums, size: int) -> tuple[Positions, Sum
     """
     spare = np.empty_like(position), np.empty_like(added)
     for shift in range(0, max(1, (size - 1).bit_length()), _DIGIT):
-        _radix_pass(position, added, *spare, np.uint64(shift))
+        begin = np.zeros(_BUCKETS + 1, dtype=np.int64)
+        _radix_pass(begin, position, added, *spare, np.uint64(shift))
         (position, added), spare = spare, (position, added)
     return position, added
 
@@ -384,7 +400,7 @@ def aggregate(position: Positions, added: Sums, size: int, largest: bool = False
     return position[:distinct].copy(), added[:distinct].copy()
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _absent(wanted: Any, present: Any, out: Any) -> None:
     at = 0
     for w in range(wanted.size):

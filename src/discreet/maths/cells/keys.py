@@ -93,7 +93,7 @@ def hash_bytes(text: Any, first: Any, last: Any, k0: Any, k1: Any) -> Any:
     return v0 ^ v1 ^ v2 ^ v3
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _hash_words(words: Any, k0: Any, k1: Any, out: Any) -> None:
     for r in range(words.size):
         out[r] = hash_word(np.uint64(words[r]), k0, k1)

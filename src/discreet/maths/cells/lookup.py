@@ -296,11 +296,9 @@ def change_of(
     """
     if count < 0:
         return np.int64(UNCOVERED)
-    row = count
-    if count > last_row:
-        row = wrap_from
-        if wrap_length > 1:
-            row += (count - wrap_from) % wrap_length
+    row = min(count, last_row)
+    if wrap_length > 1 and count > last_row:  # for one row the minimum is enough, without a branch
+        row = wrap_from + (count - wrap_from) % wrap_length
     # the last bound of all is the modulus, a power of two
     reduced = np.uint64(key) & (upper[upper.size - 1] - np.uint64(1))
     at = np.int64(guide[row * GUIDE + np.int64(reduced >> guide_shift)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import secrets
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from starlette.requests import HTTPConnection
 
 from discreet.errors import Mistakes, mistake
 from discreet.io.store import Book, Database, add_new, lay_out
+from discreet.io.whole_file import OWNER_ONLY_FILE, whole_file
 from discreet.serve.history_store import ANONYMOUS
 from discreet.serve.http.languages import language_of
 from discreet.serve.http.limits import RateLimit, Rates, Settings
@@ -106,13 +106,9 @@ def revoke_token(path: Path, name: str) -> None:
 
 def _write(path: Path, tokens: tuple[Token, ...]) -> None:
     """Replace the file in one step, readable by its owner only."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump({"tokens": [asdict(token) for token in tokens]}, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    with whole_file(path, OWNER_ONLY_FILE) as draft:
+        content = {"tokens": [asdict(token) for token in tokens]}
+        draft.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 class TokenFile:

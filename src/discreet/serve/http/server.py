@@ -21,6 +21,7 @@ from uvicorn.supervisors import Multiprocess
 from discreet.errors import mistake
 from discreet.io.progress import Progress
 from discreet.io.register import Register
+from discreet.lazy import leave_out
 from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.programme.noise import CellKeyNoise
@@ -123,7 +124,7 @@ class Serving:
         )
         app = create_app(builder, settings, charts=True)
         gc.collect()
-        gc.freeze()  # these objects stay: scanning them in every collection would delay answers
+        leave_out()  # these objects stay: scanning them in every collection would delay answers
         return app
 
     def _check(self) -> None:
