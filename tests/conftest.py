@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import scheduling
 from tests.engine.java import NO_SPARK
 from tests.io.postgresql_server import NO_SERVER, Server, binaries, running
 from tests.randomness import DEFAULT, repeat
@@ -16,6 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     repeat(config)
+    config.pluginmanager.register(scheduling, "scheduling")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

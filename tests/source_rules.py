@@ -6,8 +6,10 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping, Set
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
+
+from discreet.lazy import importing
 
 PURE = {  # top-level packages that compute; none of them is there to read, write, log or tell the time
     *("__future__", "collections", "dataclasses", "decimal", "enum", "fractions", "functools", "hashlib"),
@@ -38,16 +40,18 @@ UNTYPED = re.compile(
 @cache
 def tree(path: Path) -> ast.Module:
     """The syntax tree of a file."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    with importing():
+        return ast.parse(path.read_text(encoding="utf-8"))
 
 
-@lru_cache(maxsize=1)  # several rules look at one module after another
+@cache
 def nodes(module: ast.Module) -> tuple[ast.AST, ...]:
     """Every node of a syntax tree."""
-    return tuple(ast.walk(module))
+    with importing():
+        return tuple(ast.walk(module))
 
 
-@lru_cache(maxsize=1)
+@cache
 def imports(module: ast.Module) -> tuple[str, ...]:
     """Every imported name in full, wherever the import stands: ``a.b`` for ``import a.b`` and ``from a import b``."""
     found: list[str] = []
@@ -64,7 +68,7 @@ def _calls(module: ast.Module) -> Iterator[ast.Call]:
     yield from (node for node in nodes(module) if isinstance(node, ast.Call))
 
 
-@lru_cache(maxsize=1)
+@cache
 def _attributes(module: ast.Module) -> tuple[str, ...]:
     return tuple(ast.unparse(node) for node in nodes(module) if isinstance(node, ast.Attribute))
 

@@ -27,6 +27,7 @@ IMPORTED = re.compile(r"^from (discreet[\w.]*) import (.+)$", re.MULTILINE)
 FILE = re.compile(r"`([\w/]+\.py)`")
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as MyST and GitHub make them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
@@ -78,21 +79,31 @@ def resolves(dotted: str) -> bool:
     return file is not None and parts[-1] in names_in(file)
 
 
+@cache
+def metadata_keys() -> frozenset[str]:
+    """The metadata keys of Parquet files, which look like names."""
+    return frozenset(f"{METADATA_PREFIX}{key}" for key in facts(cubes()[0]))
+
+
 def unresolved(text: str) -> list[str]:
-    """The dotted paths of a text that do not resolve, except the metadata keys of Parquet files, which look alike."""
-    keys = {f"{METADATA_PREFIX}{key}" for key in facts(cubes()[0])}
-    named = {*DOTTED.findall(text)} - keys
+    """The dotted paths of a text that do not resolve, except the metadata keys of Parquet files."""
+    named = {*DOTTED.findall(text)} - metadata_keys()
     named |= {
         f"{module}.{name.strip()}" for module, names in IMPORTED.findall(text) for name in names.split(",")
     }
     return sorted(one for one in named if not resolves(one))
 
 
+@cache
+def files() -> tuple[str, ...]:
+    """Every file of Python."""
+    tops = [ROOT / top for top in ("src", "tests", "docs", "examples", "benchmarks")]
+    return tuple(f"/{file.relative_to(ROOT).as_posix()}" for top in tops for file in top.rglob("*.py"))
+
+
 def missing_files(text: str) -> list[str]:
     """Files of the source, named by the end of their path, that do not exist."""
-    tops = [ROOT / top for top in ("src", "tests", "docs", "examples", "benchmarks")]
-    files = [f"/{file.relative_to(ROOT).as_posix()}" for top in tops for file in top.rglob("*.py")]
-    return [name for name in FILE.findall(text) if not any(file.endswith(f"/{name}") for file in files)]
+    return [name for name in FILE.findall(text) if not any(file.endswith(f"/{name}") for file in files())]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

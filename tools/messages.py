@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import io
 import sys
+from functools import cache
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_from_dir
+from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
@@ -35,10 +36,12 @@ class Messages(Catalog):
         ]
 
 
-def extracted() -> set[str]:
+@cache
+def extracted() -> frozenset[str]:
     """Every template in the source."""
-    found = extract_from_dir(SOURCE, method_map=[("**.py", "python")], keywords={"phrase": None})
-    return {str(message) for _, _, message, _, _ in found}
+    using = [path for path in SOURCE.rglob("*.py") if "phrase(" in path.read_text(encoding="utf-8")]
+    found = (message for path in using for message in extract_from_file("python", path, {"phrase": None}))
+    return frozenset(str(message) for _, message, _, _ in found)
 
 
 def updated(path: Path) -> Messages:

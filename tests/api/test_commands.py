@@ -22,6 +22,7 @@ from discreet.cli.app import COMMANDS
 from discreet.errors import BudgetExceeded, mistake
 from tests.api.test_protect import CUBE, FRAME, KEY, NOISE, census
 from tests.api.test_reference import generator
+from tests.source_rules import nodes, tree
 
 FUNCTIONS: dict[str, str] = generator().FUNCTIONS
 ROOT = Path(__file__).parents[2]
@@ -100,9 +101,9 @@ def found_texts() -> Iterator[tuple[Path, str]]:
         source = path.read_text(encoding="utf-8")
         if "--" not in source and "discreet " not in source and " = " not in source:
             continue
-        tree = ast.parse(source)
-        docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
+        walked = nodes(tree(path))
+        docs = {id(node.value) for node in walked if isinstance(node, ast.Expr)}
+        for node in walked:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
                 yield path, node.value
 
@@ -110,6 +111,8 @@ def found_texts() -> Iterator[tuple[Path, str]]:
 def test_every_option_in_a_message_has_an_argument() -> None:
     known, unknown = arguments_known(), set()
     for path, text in texts():
+        if "--" not in text:
+            continue
         for command in SUGGESTED:
             text = text.replace(command, "")
         if re.search(

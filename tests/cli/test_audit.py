@@ -71,7 +71,7 @@ def test_an_audit_in_words_and_without_the_long_measures(town: Path) -> None:
 
 def test_an_attack_uses_the_public_files_alone(town: Path, tmp_path: Path) -> None:
     shutil.copytree(town / "release", tmp_path / "elsewhere")
-    done = discreet("attack", tmp_path / "elsewhere", "--areas", "2", "--json")
+    done = discreet("attack", tmp_path / "elsewhere", "--areas", "2", "--seconds", "0.5", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert told["bounds"]["pinned"] == 0  # the public is told a bound of 10

@@ -1,11 +1,7 @@
 """``discreet swap`` from files to files: what it writes, what it says, and that nothing is left half done."""
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from discreet.cli.app import app
 from discreet.errors import Mistakes
-from tests.waiting import PATIENCE
+from tests.forked import Forked, discreet
 
 HOMES = 400
 PROGRAMME = """
@@ -265,21 +261,29 @@ def test_bad_records_leave_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_run_killed_at_any_moment_leaves_whole_folders_or_none(town: Path, tmp_path: Path) -> None:
-    run = "from discreet.cli.app import main; main()"
     out, private = tmp_path / "out", tmp_path / "private"
-    command = [sys.executable, "-c", run, "swap", str(town / "programme.toml")]
-    command += ["--secret", str(town / "secret.key"), "--out", str(out), "--report", str(private)]
+    command = [
+        "swap",
+        town / "programme.toml",
+        "--secret",
+        town / "secret.key",
+        "--out",
+        out,
+        "--report",
+        private,
+    ]
     began = time.monotonic()
-    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    assert Forked(discreet, *command).ended()[0] == 0
     length = time.monotonic() - began
     dice = random.Random(7)
     for folder in (out, private):
         for path in folder.iterdir():
             path.unlink()
     for _ in range(2):
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-            time.sleep(dice.uniform(0.5, 1.0) * length)
-            os.kill(running.pid, signal.SIGKILL)
+        running = Forked(discreet, *command)
+        time.sleep(dice.uniform(0.5, 1.0) * length)
+        running.kill()
+        running.ended()
         assert len(list(out.iterdir())) in (0, 4)
         assert len(list(private.iterdir())) in (0, 3)
         if list(out.iterdir()):
@@ -287,5 +291,5 @@ def test_a_run_killed_at_any_moment_leaves_whole_folders_or_none(town: Path, tmp
         for folder in (out, private):
             for path in folder.iterdir():
                 path.unlink()
-    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    assert Forked(discreet, *command).ended()[0] == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "private"]

@@ -56,7 +56,7 @@ def test_estimates_are_dense_least_squares(histogram: Histogram, levels: tuple[s
                 for area, node in enumerate(spine.node_of[number].tolist()):
                     whole = np.kron(below[node], q)
                     np.testing.assert_allclose(got.values[area], whole @ x, atol=1e-9)
-                    variance = np.einsum("ij,jk,ik->i", whole, covariance, whole)
+                    variance = ((whole @ covariance) * whole).sum(axis=1)
                     np.testing.assert_allclose(got.variances[area], variance, atol=1e-9)
 
 

@@ -1,7 +1,6 @@
 """The register of a secret: what an id is bound to, by whom it can be read, and several processes at once."""
 
 import json
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ import pytest
 
 from discreet.errors import Mistakes
 from discreet.io.register import Issue, Register, Snapshot
+from tests.forked import Forked
 
 SECRET = bytes(range(32))
 
@@ -75,17 +75,18 @@ def test_noise_of_any_seed_but_the_bound_one_is_refused(register: Register, othe
         Snapshot(register, "2021", other, {"persons": "aa"}).bind()
 
 
+def bind(path: Path) -> None:
+    sys.stdin.readline()  # all start together
+    print(Register.of(path, bytes(range(32))).bound("a", {"persons": "x"}).seed.hex())
+
+
 def test_many_processes_agree_on_one_seed(register: Register) -> None:
-    code = (
-        "import sys; from pathlib import Path; from discreet.io.register import Register\n"
-        "print(Register.of(Path(sys.argv[1]), bytes(range(32))).bound('a', {'persons': 'x'}).seed.hex())"
-    )
-    with ThreadPoolExecutor(4) as pool:
-        run = [sys.executable, "-c", code, str(register.path)]
-        runs = pool.map(lambda _: subprocess.run(run, capture_output=True, check=True), range(6))
-        seeds = {one.stdout for one in runs}
-    assert len(seeds) == 1
-    assert json.loads(register.path.read_text())["snapshots"]["a"]["seed"] == seeds.pop().decode().strip()
+    processes = [Forked(bind, register.path) for _ in range(6)]
+    for process in processes:
+        process.go()
+    ended = {process.ended() for process in processes}
+    assert len(ended) == 1, ended
+    assert ended == {(0, json.loads(register.path.read_text())["snapshots"]["a"]["seed"] + "\n")}
 
 
 def issue(ptable: str, release: str = "r", forced: bool = False) -> Issue:

@@ -1,7 +1,4 @@
-"""A process that charges a ledger as fast as it can, telling each charge once it is acknowledged.
-
-Run as: python -m tests.perturb.charging WHERE ACCOUNT NAME COUNT AMOUNT
-"""
+"""A process that charges a ledger as fast as it can, telling each charge once it is acknowledged."""
 
 import sys
 from datetime import UTC, datetime
@@ -27,7 +24,3 @@ def main(where: str, account: str, name: str, count: str, amount: str) -> None:
             continue
         sys.stdout.write(f"{key}\n")
         sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -5,8 +5,6 @@ import os
 import random
 import sqlite3
 import stat
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
@@ -34,9 +32,10 @@ from discreet.maths.privacy.accounting import (
 )
 from discreet.maths.privacy.composition import Composition
 from discreet.perturb.ledger import Head, Ledger, question_key
-from tests.waiting import PATIENCE, until
+from tests.forked import Forked
+from tests.perturb import charging
+from tests.waiting import until
 
-ROOT = Path(__file__).parents[2]
 HUNDREDTH = PureEpsilon(Fraction(1, 100))
 
 
@@ -76,15 +75,8 @@ def tamper(where: str, *statements: str) -> None:
             connection.execute(text(statement))
 
 
-def start(where: str, name: str, count: int, amount: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.perturb.charging", where, "census", name, str(count), amount]
-    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def go(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.write("\n")
-    process.stdin.flush()
+def start(where: str, name: str, count: int, amount: str) -> Forked:
+    return Forked(charging.main, where, "census", name, str(count), amount)
 
 
 def test_a_charge_is_written_with_its_total(ledger: Ledger) -> None:
@@ -183,12 +175,12 @@ def test_any_sequence_of_charges_keeps_the_books(
 def test_many_processes_use_up_the_budget_and_never_exceed_it(ledger: Ledger, where: str) -> None:
     processes = [start(where, str(number), 40, "1/200") for number in range(8)]
     for process in processes:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in processes:
-        go(process)
-    told = [line for process in processes for line in process.communicate(timeout=PATIENCE)[0].split()]
-    assert [process.returncode for process in processes] == [0] * 8
+        process.go()
+    ended = [process.ended() for process in processes]
+    assert [code for code, _ in ended] == [0] * 8
+    told = [line for _, lines in ended for line in lines.split()]
     taken = [line for line in told if line != "exceeded"]
     assert (len(taken), len(told)) == (200, 320)
     assert ledger.spent("census") == PureEpsilon(Fraction(1))
@@ -201,16 +193,12 @@ def test_a_killed_process_loses_no_charge_that_was_acknowledged(ledger: Ledger, 
     told: set[str] = set()
     for round_ in range(5):
         process = start(where, str(round_), 1000, "1/10000")
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        go(process)
+        process.go()
         told.add(process.stdout.readline().rstrip("\n"))
         time.sleep(moments.uniform(0, 0.3))
         process.kill()
-        told |= set(
-            process.stdout.read().split("\n")[:-1]
-        )  # with what was read ahead; communicate() would lose it
-        process.communicate(timeout=PATIENCE)
+        told |= set(process.ended()[1].split("\n")[:-1])
     # the server may still finish what it got from a process that was killed
 
     def is_settled() -> bool:

@@ -29,6 +29,14 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def small_census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fewer tables and persons, in every kind of unit: where noise is drawn for empty cells, these decide the time."""
+    folder = tmp_path_factory.mktemp("census") / "census"
+    generate(1000, 7, folder, tables=["3.1", "8.1", "34.1", "38.1"], threads=1)
+    return folder
+
+
 def run(
     folder: Path, out: Path, secret: bytes = SECRET, threads: int = 1, register: Path | None = None
 ) -> Protected:

@@ -1,8 +1,6 @@
 """What a programme declares of its neighbours: compared with the records in every command, and stated in a release."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,11 +18,12 @@ from discreet.release.verify import verify
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import serve_programme
 from discreet.text.phrase import Language, said
+from tests.cli.called import discreet
 from tests.pipeline.conftest import NOON, SECRET, run
 from tests.pipeline.test_private_release import with_noise
 
 TOO_SMALL = "2 is too small: a household has more members than that"
-SMALL = 'kind = "geometric"\nepsilon = 9000\nlargest_household = 2\nsnapshot = "2021"\n'
+SMALL = 'kind = "geometric"\nepsilon = 3000\nlargest_household = 2\nsnapshot = "2021"\n'
 
 
 def largest(census: Path) -> int:
@@ -34,15 +33,15 @@ def largest(census: Path) -> int:
 
 @pytest.mark.parametrize("protects", ["person", "household"])
 def test_a_household_larger_than_declared_is_refused_by_every_command(
-    census: Path, tmp_path: Path, protects: str
+    small_census: Path, tmp_path: Path, protects: str
 ) -> None:
     folder = with_noise(
-        census,
+        small_census,
         tmp_path / "census",
         f'{SMALL}protects = "{protects}"\n[serve]\naccount = {{ each = 1, user = 9 }}',
     )
     programme = load_programme(folder / "programme.toml")
-    size = str(largest(census))
+    size = str(largest(small_census))
     assert int(size) > 2
     (problem,) = [one for one in check_data(programme) if one.key == "noise.largest_household"]
     assert TOO_SMALL in str(problem)
@@ -60,21 +59,20 @@ def test_a_household_larger_than_declared_is_refused_by_every_command(
             ledger=ledger,
             register=Register.of(tmp_path / "serve.register", SECRET),
         )
-    program = [sys.executable, "-c", "from discreet.cli.app import main; main()", "check"]
-    shown = subprocess.run([*program, folder / "programme.toml"], capture_output=True, text=True, check=False)
+    shown = discreet("check", folder / "programme.toml")
     assert shown.returncode == 2
     assert TOO_SMALL in shown.stderr
     assert len(shown.stderr.splitlines()) == 1
 
 
-def test_the_size_of_the_largest_household_is_accepted(census: Path, tmp_path: Path) -> None:
-    rule = SMALL.replace("= 2", f"= {largest(census)}")
-    run(with_noise(census, tmp_path / "census", rule), tmp_path / "r")
+def test_the_size_of_the_largest_household_is_accepted(small_census: Path, tmp_path: Path) -> None:
+    rule = SMALL.replace("= 2", f"= {largest(small_census)}")
+    run(with_noise(small_census, tmp_path / "census", rule), tmp_path / "r")
     assert verify(tmp_path / "r").passed
 
 
-def test_a_release_states_what_its_neighbours_have_in_common(census: Path, tmp_path: Path) -> None:
-    folder = with_noise(census, tmp_path / "census", 'kind = "geometric"\nepsilon = 800')
+def test_a_release_states_what_its_neighbours_have_in_common(small_census: Path, tmp_path: Path) -> None:
+    folder = with_noise(small_census, tmp_path / "census", 'kind = "geometric"\nepsilon = 300')
     run(folder, tmp_path / "r")
     fixed = json.loads((tmp_path / "r/manifest.json").read_text())["noise"]["guarantee"]
     assert {"FST", "GEO"} <= set(fixed["fixed"])
@@ -89,11 +87,11 @@ def test_a_release_states_what_its_neighbours_have_in_common(census: Path, tmp_p
 
 
 def test_a_release_that_fixes_nothing_reaches_further_and_states_nothing_fixed(
-    census: Path, tmp_path: Path
+    small_census: Path, tmp_path: Path
 ) -> None:
-    most = largest(census)
+    most = largest(small_census)
     folder = with_noise(
-        census, tmp_path / "census", f'kind = "geometric"\nepsilon = 9000\nlargest_household = {most}'
+        small_census, tmp_path / "census", f'kind = "geometric"\nepsilon = 3000\nlargest_household = {most}'
     )
     path = folder / "programme.toml"
     text = (

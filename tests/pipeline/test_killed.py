@@ -12,6 +12,7 @@ import pytest
 
 from discreet.io.secret import make_secret
 from discreet.release.verify import verify
+from tests.forked import Forked, discreet
 from tests.pipeline.conftest import contents
 from tests.waiting import PATIENCE
 
@@ -71,14 +72,16 @@ def test_a_killed_run_goes_on_from_its_finished_cubes(census: Path, tmp_path: Pa
     """Kill the run as soon as some cubes are recorded; the next one takes them up."""
     secret, out = tmp_path / "s.key", tmp_path / "release"
     make_secret(secret)
-    running = subprocess.Popen(command(census, secret, out), stdout=subprocess.DEVNULL)
-    while running.poll() is None and not list(tmp_path.glob(".release.*.partial/records/*.json")):
+    running = Forked(discreet, *command(census, secret, out)[3:])
+    while running.process.is_alive() and not list(tmp_path.glob(".release.*.partial/records/*.json")):
         time.sleep(0.002)
-    running.send_signal(signal.SIGSTOP)
+    os.kill(running.pid, signal.SIGSTOP)
     recorded = len(list(tmp_path.glob(".release.*.partial/records/*.json")))
-    os.kill(running.pid, signal.SIGKILL)
-    running.communicate()
+    running.kill()
+    running.ended()
     if not recorded:
         pytest.skip("the run was finished before it could be stopped")
-    assert f'"resumed": {recorded}' in finish(command(census, secret, out))
+    code, written = Forked(discreet, *command(census, secret, out)[3:]).ended()
+    assert code == 0, written
+    assert f'"resumed": {recorded}' in written
     assert verify(out).passed

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,11 +19,10 @@ from discreet.pipeline.protect import protect
 from discreet.pipeline.spending import Spending
 from discreet.programme.programme import load_programme
 from discreet.release import measurements
+from tests.forked import Forked
 from tests.pipeline.conftest import NOON, SECRET, contents
 from tests.pipeline.small_country import NOISE, make_country
-from tests.waiting import PATIENCE
 
-ROOT = Path(__file__).parents[2]
 SEED = "cd" * 32
 MOMENTS = {  # how many steps are taken before
     "measuring": 3,
@@ -88,9 +85,7 @@ def test_a_killed_run_is_finished_by_the_next(
     monkeypatch.setattr(integers, "PARENTS_AT_ONCE", 2)
     folder = tmp_path / "country"
     country(folder)
-    call = [sys.executable, "-m", "tests.pipeline.test_killed_fit", moment, str(folder)]
-    ended = subprocess.run(call, cwd=ROOT, check=False, timeout=PATIENCE)
-    assert ended.returncode == -signal.SIGKILL
+    assert Forked(killed, moment, folder).ended()[0] == -signal.SIGKILL
     assert not (folder / "release").exists()
     stored = len(list(folder.glob(".release.*.partial/records/fits-*.part")))
     assert (stored > 0) == (moment != "measuring")
@@ -146,7 +141,8 @@ def _kill_after(owner: object, name: str, steps: int) -> None:
     setattr(owner, name, counted)
 
 
-if __name__ == "__main__":
+def killed(moment: str, folder: Path) -> None:
+    """A run that kills itself."""
     integers.PARENTS_AT_ONCE = 2
     places: dict[str, tuple[object, str]] = {
         "measuring": (Drawn, "noisy"),
@@ -155,5 +151,5 @@ if __name__ == "__main__":
         "estimates": (hierarchical, "write_estimates"),
         "files": (measurements._QueryFile, "add"),
     }
-    _kill_after(*places[sys.argv[1]], MOMENTS[sys.argv[1]])
-    made(Path(sys.argv[2]), Path(sys.argv[2]) / "release")
+    _kill_after(*places[moment], MOMENTS[moment])
+    made(folder, folder / "release")

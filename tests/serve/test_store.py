@@ -1,9 +1,5 @@
 """Saved queries and jobs outlive their process, and a job whose worker died is taken up again."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -13,7 +9,9 @@ from sqlalchemy import update
 
 from discreet.errors import DatabaseUnavailable
 from discreet.serve.jobs_store import JobState, Store, _jobs
+from tests.forked import Forked
 from tests.serve.conftest import query
+from tests.serve.working import save_queries
 
 ASKED = query("SEX", "AGE.L", where='EDU == "1"')
 
@@ -104,27 +102,12 @@ def test_jobs_are_taken_once_each_in_their_order(store: Store, clock: Clock) -> 
     assert taken.count(None) == 2
 
 
-WRITER = """
-import sys
-from datetime import UTC, datetime
-from discreet.serve.query import Axis, Query
-from discreet.serve.jobs_store import Store
-store = Store(sys.argv[1], lambda: datetime.now(UTC))
-for number in range(100000):
-    saved = store.save_query(Query("persons", (Axis("SEX"),), "", str(number)))
-    print(saved.id, flush=True)
-"""
-
-
 def test_a_killed_server_loses_no_saved_query(where: str, clock: Clock) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, where], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        said = [process.stdout.readline().strip() for _ in range(5)]
-        time.sleep(0.05)
-        os.kill(process.pid, signal.SIGKILL)
-        said += [line.strip() for line in process.stdout.read().splitlines()]
+    process = Forked(save_queries, where)
+    said = [process.stdout.readline().strip() for _ in range(5)]
+    time.sleep(0.05)
+    process.kill()
+    said += [line.strip() for line in process.ended()[1].splitlines()]
     store = Store(where, clock)
     whole = [name for name in said if len(name) == 20]
     assert len(whole) >= 5

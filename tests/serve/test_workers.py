@@ -1,12 +1,9 @@
 """Several workers that start at once make their books once, charge nothing twice and lose nothing when killed."""
 
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 
 from sqlalchemy import func, select
 
@@ -15,34 +12,28 @@ from discreet.perturb.ledger import Ledger
 from discreet.programme.cube import signatures
 from discreet.programme.programme import Programme
 from discreet.serve.budget import _charged, account_of
-from tests.serve.working import USER, now
-from tests.waiting import PATIENCE
+from tests.forked import Forked
+from tests.serve.working import USER, main, now
 
-ROOT = Path(__file__).parents[2]
 PLENTY = 100_000
 
 
-def start(where: str, programme: Programme, name: int, budget: int, times: int) -> subprocess.Popen[str]:
-    arguments = [where, str(programme.path), str(name), str(budget), str(times)]
-    command = [sys.executable, "-m", "tests.serve.working", *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def start(where: str, programme: Programme, name: int, budget: int, times: int) -> Forked:
+    return Forked(main, where, str(programme.path), str(name), str(budget), str(times))
 
 
-def go(processes: Sequence[subprocess.Popen[str]]) -> None:
+def go(processes: Sequence[Forked]) -> None:
     """Let them begin once all are ready."""
     for process in processes:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
+        process.go()
 
 
-def told(processes: Sequence[subprocess.Popen[str]]) -> list[list[str]]:
-    said = [process.communicate(timeout=PATIENCE)[0].splitlines() for process in processes]
-    assert [process.returncode for process in processes] == [0] * len(processes)
-    return said
+def told(processes: Sequence[Forked]) -> list[list[str]]:
+    ended = [process.ended() for process in processes]
+    assert [code for code, _ in ended] == [0] * len(processes)
+    return [said.splitlines() for _, said in ended]
 
 
 def spent(where: str) -> Fraction:
@@ -84,11 +75,10 @@ def test_a_worker_that_is_killed_leaves_both_books_in_step(where: str, programme
     for name in range(2):
         worker = start(where, programme, name, PLENTY, 1)
         go([worker])
-        assert worker.stdout is not None
         said = [worker.stdout.readline(), worker.stdout.readline()]
         time.sleep(moments.uniform(0, 0.05))
         worker.kill()
-        said += worker.communicate(timeout=PATIENCE)[0].splitlines()
+        said += worker.ended()[1].splitlines()
         answered = {line.split()[1] for line in said[1:] if len(line.split()) == 2}
         cubes = [cube for cube in programme.cubes if cube.id in answered]
         assert cubes

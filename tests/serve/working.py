@@ -1,7 +1,4 @@
-"""A worker that opens the books and charges tables of a programme to one user, telling each once it is charged.
-
-Run as: python -m tests.serve.working WHERE PROGRAMME NAME BUDGET TIMES
-"""
+"""Processes of the server: a worker that charges tables of a programme to one user, and one that saves queries."""
 
 import random
 import sys
@@ -22,6 +19,7 @@ from discreet.serve.budget import Accounts, PrivateTables
 from discreet.serve.history import History
 from discreet.serve.http.security import stored_key
 from discreet.serve.jobs_store import Store
+from discreet.serve.query import Axis, Query
 
 USER = "ann"
 
@@ -83,5 +81,8 @@ def main(where: str, path: str, name: str, budget: str, times: str) -> None:
         tell(f"{'refused' if accounts.charge(USER, cube) else 'charged'} {cube.id}")
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def save_queries(where: str) -> None:
+    """Save one query after another, telling each once it is saved."""
+    store = Store(where, now)
+    for number in range(100_000):
+        tell(store.save_query(Query("persons", (Axis("SEX"),), "", str(number))).id)

@@ -49,7 +49,7 @@ def test_decisions_by_brute_force() -> None:
     total = 0.0
     for a, b, c in itertools.product(range(-6, 7), range(-9, 10), range(-8, 9)):
         chance = small.lower.pmf.at(a) * small.upper.pmf.at(b) * others.at(c)
-        if chance > 1e-15 and small.posterior(2 + a, x2 + b, 1 + c) > 0.5:
+        if chance > 1e-9 and small.posterior(2 + a, x2 + b, 1 + c) > 0.5:
             total += chance
     assert small.correct(x2) == pytest.approx(total, abs=1e-4)
 
@@ -154,9 +154,10 @@ def test_decisions_of_the_printed_chain_by_brute_force() -> None:
     own = Adversary(discrete_gaussian(1)).with_target
     for x2 in (1, 3):
         expected = sum(
-            own.at(a) * small.upper.pmf.at(b) * small.others.at(c)
+            chance
             for a, b, c in itertools.product(range(-5, 8), range(-7, 8), range(-8, 9))
-            if small.posterior(a, b + x2, c + x2 - 1, Chain.PAPER) > 0.5
+            if (chance := own.at(a) * small.upper.pmf.at(b) * small.others.at(c)) > 1e-9
+            and small.posterior(a, b + x2, c + x2 - 1, Chain.PAPER) > 0.5
         )
         assert small.correct(x2, Chain.PAPER) == pytest.approx(expected, abs=1e-5)
 

@@ -32,6 +32,12 @@ REFERENCES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    """Every test solves its tables itself."""
+    ptable_solver._solved.cache_clear()
+
+
 def reference(name: str) -> np.ndarray:
     lines = (DATA / f"{name}.csv").read_text().splitlines()
     rows = [(int(r["i"]), int(r["j"]), float(r["p"])) for r in csv.DictReader(lines[1:])]
@@ -293,3 +299,10 @@ def test_each_row_of_a_large_table_takes_few_steps(monkeypatch: pytest.MonkeyPat
     assert len(taken) < 70
     assert max(taken) < 40
     assert max(monotone) < 10
+
+
+def test_a_table_is_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = solve(PTableParameters(D=4, V=1.5))
+    monkeypatch.delattr(ptable_solver, "minimise")
+    assert solve(PTableParameters(D=4, V=1.5)) is first
+    assert not any(array.flags.writeable for array in (*first.targets, *first.probabilities))

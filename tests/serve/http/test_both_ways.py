@@ -20,7 +20,7 @@ from discreet.programme.serve import HistoryRule, ServeRule
 from discreet.release.reader import Release
 from discreet.serve.http import app as application
 from discreet.serve.http.app import create_app
-from discreet.serve.http.limits import Limits, RateLimit
+from discreet.serve.http.limits import Limits, RateLimit, Rates
 from discreet.serve.http.security import Role, create_token
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme, serve_release
@@ -201,7 +201,12 @@ def test_conditions_and_other_headers(both: Both, name: str) -> None:
         both.ask("GET", target, None, **headers)
 
 
-def test_tokens_and_rates(released: Callable[[], TableBuilder], tmp_path: Path) -> None:
+def test_tokens_and_rates(
+    released: Callable[[], TableBuilder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        application, "Rates", lambda _clock: Rates(lambda: 1000.0)
+    )  # seconds to wait are equal
     tokens = tmp_path / "tokens.json"
     bearer = f"Bearer {create_token(tokens, 'ann', Role.PUBLIC, '')}"
     few = Limits(public=RateLimit(4, 100_000))

@@ -21,6 +21,7 @@ from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.release.reader import Release
 from discreet.serve.jobs_store import Store
+from tests.forked import Forked, discreet
 from tests.io.postgresql_server import Server
 from tests.serve.conftest import SECRET, published
 from tests.serve.test_budget import GEOMETRIC, declared
@@ -45,6 +46,17 @@ def served(*arguments: object, log: Path = Path(os.devnull)) -> Iterator[tuple[s
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
+
+
+@contextmanager
+def forked(*arguments: object) -> Iterator[tuple[Forked, str]]:
+    """The same without the imports, to be killed."""
+    process = Forked(discreet, "serve", *arguments, "--port", 0, "--json")
+    try:
+        yield process, json.loads(process.stdout.readline())["address"]
+    finally:
+        process.kill()
+        process.ended()
 
 
 @contextmanager
@@ -95,12 +107,12 @@ def test_a_killed_server_loses_no_charge_and_no_saved_query(place: Path) -> None
             links[number] = client.post("/api/v1/queries", json={"query": asked[number]}).json()["link"]
             answers[number] = client.post("/api/v1/table", json=asked[number]).json()["value"]
 
-    with served(*arguments(place)) as (process, address), ThreadPoolExecutor(4) as pool:
+    with forked(*arguments(place)) as (process, address), ThreadPoolExecutor(4) as pool:
         waiting = [pool.submit(ask, number) for number in range(len(asked))]
         while len(answers) < 3:
             time.sleep(0.005)
             assert any(not one.done() for one in waiting) or len(answers) >= 3
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         for one in waiting:
             one.exception()
     assert len(answers) >= 3
@@ -112,7 +124,7 @@ def test_a_killed_server_loses_no_charge_and_no_saved_query(place: Path) -> None
     for number in answers:
         for axis in asked[number]["axes"]:
             assert axis in told, "an answer left before its charge was on disk"
-    with served(*arguments(place)) as (_, address), waited(address) as client:
+    with forked(*arguments(place)) as (_, address), waited(address) as client:
         for number, link in links.items():
             again = client.get(link)
             assert again.status_code == 200, "a saved query is lost"
@@ -144,14 +156,14 @@ def test_a_killed_server_has_remembered_every_answer_that_left(
                 answered.append(axes)
 
     with (
-        served(programme, "--secret", key, "--store", where) as (process, address),
+        forked(programme, "--secret", key, "--store", where) as (process, address),
         ThreadPoolExecutor(4) as pool,
     ):
         waiting = [pool.submit(ask, axes) for axes in asked]
         while len(answered) < 3:
             time.sleep(0.005)
             assert any(not one.done() for one in waiting) or len(answered) >= 3
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         for one in waiting:
             one.exception()
     kept = [set(dict(json.loads(levels))) for levels in remembered(where)]

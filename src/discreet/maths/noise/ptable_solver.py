@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -136,8 +137,14 @@ _Answer = _Found | _Refused
 def solve(parameters: PTableParameters) -> PTable:
     """Find the table whose rows have maximum entropy -sum p log p under the constraints (Giessing 2016).
 
-    Row 0 stays zero. A row that no law satisfies raises InfeasiblePTable with the nearest feasible V or D.
+    Row 0 stays zero. A row that no law satisfies raises InfeasiblePTable with the nearest feasible V or D. The last
+    tables are remembered: one command asks for the same table several times.
     """
+    return _solved(parameters)
+
+
+@lru_cache(maxsize=64)
+def _solved(parameters: PTableParameters) -> PTable:
     if parameters.js > parameters.D:
         raise InfeasiblePTable(
             f"no p-table: D = {parameters.D} cannot take a count of {parameters.js} down to 0, and "
