@@ -43,7 +43,7 @@ test: $(VENV)/.installed-dev system docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -n 4 --dist worksteal  # more threads would wait for each other
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -n 4  # more threads would wait for each other
 
 test-long: $(VENV)/.installed-dev
 	$(BIN)/pytest -q -m long --seed random
