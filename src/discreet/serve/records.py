@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from threading import Lock
@@ -24,11 +24,12 @@ from discreet.serve.ahead import CellsAhead, likely_cubes
 from discreet.serve.cache import key_of, table_cache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.noise_ranges import NoiseRanges, Ranges
-from discreet.tabulate.counter import AxisRows, DenseGrid, Nodes, SparseGrid, counted, grid_for
+from discreet.tabulate.counter import AxisRows, CubeCounter, DenseGrid, Nodes, SparseGrid, counted, grid_for
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 RECORD_STEPS = 4e8  # records that one step of counting looks at in a second, on a slow core
 CELLS = 2e7  # cells that are rolled up and perturbed in a second
+BLOCK = 1 << 19  # records that are counted into several cubes before the next ones
 NARROW = 256  # axes of at most this many nodes are stored as bytes
 
 Mask = NDArray[np.bool_]
@@ -67,12 +68,26 @@ class EncodedUnit:
         return 0 if self._ahead.has(cube) else len(self)
 
     def prepare(self, likely: Iterable[Cube] = (), stopped: Stopped = never) -> None:
-        """Fill all columns now instead of on first use, and count the cells of likely cubes as far as there is room."""
+        """Count the cells of likely cubes as far as there is room, and fill all columns now instead of on first use."""
+        for some in self._ahead.wanted(likely):
+            with ThreadPoolExecutor(1) as pool:
+                counter = CubeCounter(some, pool)
+                for block in takewhile(lambda _: not stopped(), self._blocks()):
+                    counter.add(block)
+            if stopped():
+                return
+            for k, cube in enumerate(some):
+                finest = counter.finest(k)
+                self._ahead.add(cube, finest.positions, finest.cells)
         self._narrow.fill(stopped)
         self._wide.fill(stopped)
-        for cube in takewhile(lambda _: not stopped(), likely):
-            if self._ahead.wants(cube):
-                self._ahead.add(cube, *self._grid(cube).finest())
+
+    def _blocks(self) -> Iterator[EncodedRecords]:
+        """All records in parts, as they are counted together; nothing is copied."""
+        for start in range(0, len(self), BLOCK):
+            part = slice(start, start + BLOCK)
+            codes = {name: column[part] for name, column in self._codes.items()}
+            yield EncodedRecords(codes, self._keys[part], flags={}, weights={})
 
     def _grid(self, cube: Cube) -> DenseGrid | SparseGrid:
         narrow, wide = self._columns(cube)
