@@ -48,6 +48,7 @@ from discreet.errors import DatabaseUnavailable, Mistakes, Problem, mistake
 from discreet.programme.sources import without_user
 
 WAIT = 30.0  # seconds that one transaction waits for others
+AT_ONCE = 32  # rows that one statement inserts
 _POOL: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 4, "max_overflow": 60, "pool_timeout": WAIT}
 _SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRET = {"password", "sslpassword"}
@@ -322,17 +323,14 @@ def rows_of(
 
     It is compiled once and given to the driver: what SQLAlchemy does for each execution takes longer than SQLite.
     """
+    return cast("list[tuple[Any, ...]]", _executed(connection, statement, values).fetchall())
+
+
+def _executed(connection: Connection, statement: ClauseElement, values: Mapping[str, Any]) -> DBAPICursor:
     made = _compiled(statement, connection.dialect.name)
     cursor = _cursor(connection)
     cursor.execute(made.text, made.of(values))
-    return cast("list[tuple[Any, ...]]", cursor.fetchall())
-
-
-def _execute_many(
-    connection: Connection, statement: ClauseElement, rows: Sequence[Mapping[str, Any]]
-) -> None:
-    made = _compiled(statement, connection.dialect.name)
-    _cursor(connection).executemany(made.text, [made.of(row) for row in rows])
+    return cursor
 
 
 def _cursor(connection: Connection) -> DBAPICursor:
@@ -373,32 +371,58 @@ def _compiled(statement: ClauseElement, kind: str) -> _Compiled:
     return _Compiled(str(made), constants, converted, None if order is None else tuple(order))
 
 
-def add_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+def add_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows; rows whose primary key exists already are skipped."""
-    if rows:
-        _execute_many(connection, _adding(connection.dialect.name, table), rows)
+    for some in _parts(rows):
+        # the last row is repeated, and skipped, so that few different statements are compiled
+        number = 1 << (len(some) - 1).bit_length()
+        every = [*some, *(some[-1] for _ in range(number - len(some)))]
+        _executed(
+            connection, _adding(connection.dialect.name, table, tuple(some[0]), number), _numbered(every)
+        )
 
 
-def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], changed: Sequence[str]) -> None:
-    """Insert rows, or change these columns of those whose primary key exists already."""
-    if rows:
-        _execute_many(connection, _putting(connection.dialect.name, table, tuple(changed)), rows)
+def put(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], changed: Sequence[str]
+) -> None:
+    """Insert different rows, or change these columns of those whose primary key exists already."""
+    for some in _parts(rows):
+        made = _putting(connection.dialect.name, table, tuple(some[0]), len(some), tuple(changed))
+        _executed(connection, made, _numbered(some))
+
+
+def _parts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """Rows for one statement each: a statement for each row would give way to other threads as often."""
+    yield from (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE))
+
+
+def _numbered(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {f"r{k}_{name}": value for k, row in enumerate(rows) for name, value in row.items()}
 
 
 # built once: building a statement takes longer than executing it
 @cache
-def _adding(dialect: str, table: Table) -> ClauseElement:
-    found: ClauseElement = _insert(dialect)(table).on_conflict_do_nothing()
+def _adding(dialect: str, table: Table, columns: tuple[str, ...], number: int) -> ClauseElement:
+    found: ClauseElement = _inserting(dialect, table, columns, number).on_conflict_do_nothing()
     return found
 
 
 @cache
-def _putting(dialect: str, table: Table, changed: tuple[str, ...]) -> ClauseElement:
-    made = _insert(dialect)(table)
+def _putting(
+    dialect: str, table: Table, columns: tuple[str, ...], number: int, changed: tuple[str, ...]
+) -> ClauseElement:
+    made = _inserting(dialect, table, columns, number)
     keys = [column.name for column in table.primary_key]
     values = {name: made.excluded[name] for name in changed}
     found: ClauseElement = made.on_conflict_do_update(index_elements=keys, set_=values)
     return found
+
+
+def _inserting(dialect: str, table: Table, columns: tuple[str, ...], number: int) -> Any:
+    rows = [
+        {name: bindparam(f"r{k}_{name}", type_=table.c[name].type) for name in columns} for k in range(number)
+    ]
+    return _insert(dialect)(table).values(rows)
 
 
 def _insert(dialect: str) -> Any:

@@ -76,6 +76,7 @@ class Known:
 MOST_COMPARED = 100  # earlier populations of nearly the same size that are compared with a new one
 MOST_CACHED = 200_000  # sums of users that a process caches
 ANONYMOUS = "address:"  # ids of users without a token begin with this
+BETWEEN = "\n"  # levels, which are JSON in one line
 AT_ONCE = 100  # populations of one statement: SQLite joins at most 500 parts
 
 _tables = MetaData()
@@ -209,7 +210,8 @@ class HistoryStore:
         names = dict.fromkeys(table.tables)
         whose = {"owner": user, "population": table.population}
         for (found,) in _rows_of_names(connection, _answered_of, whose, names):
-            del names[found]
+            for one in found.split(BETWEEN) if found else ():
+                del names[one]
         return tuple(names)
 
     def has_populations(self, connection: Connection, user: str, table: Collected) -> bool:
