@@ -204,9 +204,9 @@ def test_no_more_is_counted_ahead_than_there_is_room_for_and_nothing_twice(
     counted: list[Cube] = []
 
     class Counting(CubeCounter):
-        def __init__(self, cubes: Sequence[Cube], pool: Executor) -> None:
+        def __init__(self, cubes: Sequence[Cube], pool: Executor, room: int) -> None:
             counted.extend(cubes)
-            super().__init__(cubes, pool)
+            super().__init__(cubes, pool, room)
 
     monkeypatch.setattr(records, "CubeCounter", Counting)
     likely = list(likely_cubes("persons", axes, ("GEO",)))

@@ -41,8 +41,10 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from discreet.errors import DatabaseUnavailable, Mistakes, Problem, mistake
 from discreet.programme.sources import without_user
@@ -369,6 +371,24 @@ def _compiled(statement: ClauseElement, kind: str) -> _Compiled:
     converted = {name: convert for name, convert in found.items() if convert is not None}
     order = made.positiontup
     return _Compiled(str(made), constants, converted, None if order is None else tuple(order))
+
+
+class Lines(FunctionElement[str]):
+    """All texts of a column as one, a line each; null where there are none."""
+
+    type = String()
+    name = "lines"
+    inherit_cache = True
+
+
+@compiles(Lines, "sqlite")
+def _lines_sqlite(element: Lines, compiler: SQLCompiler, **options: Any) -> str:
+    return f"group_concat({compiler.process(element.clauses, **options)}, char(10))"
+
+
+@compiles(Lines, "postgresql")
+def _lines_postgresql(element: Lines, compiler: SQLCompiler, **options: Any) -> str:
+    return f"string_agg({compiler.process(element.clauses, **options)}, chr(10))"
 
 
 def add_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -24,7 +24,7 @@ from discreet.tabulate.tables import ConfidentialTable
 
 Integers = NDArray[np.int64]
 Maps = list[NDArray[np.uint32]]
-AT_ONCE = 100  # cubes that are counted in one pass over the records
+AT_ONCE = 300  # cubes that are counted in one pass over the records
 MOST_BYTES = 128 << 20  # of the cells of one unit
 MOST_PAIRS = 1_000  # pairs of breakdowns whose nodes are compared once
 CELL_BYTES = 16  # a position and an accumulator

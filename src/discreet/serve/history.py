@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import islice, product
 from threading import Lock
 
 import numpy as np
@@ -33,6 +34,7 @@ from discreet.programme.cube import Cube, cross_named
 from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
+from discreet.serve.history_chain import Chain, Chains, GroupWriter, Link
 from discreet.serve.history_store import (
     ANONYMOUS,
     NO_INFORMATION,
@@ -51,6 +53,7 @@ from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import Phrase, joined, phrase
 
 MOST_CROSSED = 10_000  # combinations of variables whose counts are known to be guarded or not
+FEW = 8  # other variables of a user that are looked at without the database
 SLACK = 50  # noisy totals may differ by this much more than their populations do
 
 Differing = Callable[[str, str], int | None]  # two bases -> published number who are in only one of them
@@ -79,6 +82,16 @@ class _Judged:
     sums: Mapping[str, Sums]
     warnings: tuple[str, ...] = ()
     chosen: Mapping[str, Sums] | None = None  # the same from tables with filters or groups only
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The warnings of a table that was judged without the database, and when it may be sent."""
+
+    warnings: tuple[str, ...] = ()
+    stored: Future[bool] | None = (
+        None  # False where it must be judged again; None where there is nothing to store
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +148,7 @@ class History:
         """``variance`` is that of the noise of a count."""
         self._database, self._rule, self._variance = database, rule, variance
         self._store = HistoryStore(database)
+        self._chains, self._writer = Chains(), GroupWriter(database, self._store)
         self._turns = _Turns()
         self._crossed: dict[tuple[Space, bool], dict[str, _Crossed]] = {}
 
@@ -167,24 +181,85 @@ class History:
                 one_at_a_time(connection, user)
                 now = self._read_again(connection, user, table, read)
                 is_same = now.same(read)
-                if is_same:
-                    self._remember(connection, user, table, read, found)
+                answered = self._remember(connection, user, table, read, found) if is_same else None
             if is_same:
-                self._stored(user, table, read, found)
+                self._stored(user, table, read, found, answered)
                 return found.warnings
-            read = now  # a request of this user to another process came in between, and is to be judged, too
+            self._break(user, table)
+            read = now  # another request of this user came in between, and is to be judged, too
 
     def _remember(
         self, connection: Connection, user: str, table: Collected, read: _Read, found: _Judged
-    ) -> None:
-        self._store.remember(connection, user, table, read.new, found.sums, read.known)
+    ) -> set[str] | None:
+        """Store a table; return all cross-tabulations of all records that the user has, for a new chain."""
+        # a table that adds only populations raises the number as well: what is known of a user has one number
+        sums = found.sums or dict(islice(read.known.sums.items(), 1))
+        self._store.remember(connection, user, table, read.new, sums, read.known)
         if found.chosen is not None and read.chosen is not None:
             self._store.remember(connection, user, table.as_choice, (), found.chosen, read.chosen)
+        is_plain = table.is_whole and not read.near.pairs and read.near.crowded is None
+        with self._chains.lock:
+            has_chain = self._chains.get((user, table.counted)) is not None
+        if not is_plain or has_chain or not self._rule.averages:
+            return None
+        return self._store.answered(connection, user, table)
 
-    def _stored(self, user: str, table: Collected, read: _Read, found: _Judged) -> None:
-        self._store.stored(user, table, found.sums, read.known)
+    def _stored(
+        self, user: str, table: Collected, read: _Read, found: _Judged, answered: set[str] | None
+    ) -> None:
+        """Cache what is on disk now."""
+        sums = found.sums or dict(islice(read.known.sums.items(), 1))
+        self._store.stored(user, table, sums, read.known)
         if found.chosen is not None and read.chosen is not None:
             self._store.stored(user, table.as_choice, found.chosen, read.chosen)
+        with self._chains.lock:
+            chain = self._chains.get((user, table.counted))
+            if chain is None and answered is not None:
+                self._chains.put((user, table.counted), Chain(read.known.after(sums), answered))
+            elif chain is not None and chain.known.number == read.known.number and self._is_apart(table):
+                self._chains.extend(chain, read.new if table.is_whole else (), sums)
+            elif chain is not None:
+                chain.is_broken = True
+
+    def _break(self, user: str, table: Collected) -> None:
+        """Let further questions of a user wait for their turn: others could always come in between."""
+        with self._chains.lock:
+            chain = self._chains.get((user, table.counted))
+            if chain is not None:
+                chain.is_broken = True
+
+    def _is_apart(self, table: Collected) -> bool:
+        """Whether all records need not be compared with the populations of a table."""
+        if self._rule.difference is None:
+            return True
+        others = (abs(one.total - table.shown.space.total) for one in table.populations if one.base)
+        return all(gap >= self._rule.difference + SLACK for gap in others)
+
+    def collect_at_once(self, user: str, table: Collected) -> Promise | None:
+        """Judge another table of all records without the database, and store it in another thread.
+
+        None where it must be judged by ``collect``: what the user has is not in memory, there is much to look at, or it
+        would be refused.
+        """
+        if not self.is_guarded or table.is_public:
+            return Promise()
+        user = self._owner(user)
+        with self._chains.lock:
+            chain = self._chains.get((user, table.counted)) if table.is_whole else None
+            if chain is None:
+                return None
+            new, known = chain.lacks(table), chain.known
+            if not new:
+                return Promise(stored=chain.last)  # the same table may be about to be stored
+            others = list(islice(self._others(table, known, large=False), FEW + 1))
+            found = self._averaging(table, new, known, others) if len(others) <= FEW else None
+            if found is None or isinstance(found, Refusal):
+                return None
+            link = Link(chain, user, table, new, found.sums, known)
+            chain.last = link.stored
+            self._chains.extend(chain, new, found.sums)
+            self._writer.add(link)
+        return Promise(found.warnings, link.stored)
 
     def look(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
         """Judge another table and store nothing."""
@@ -210,10 +285,10 @@ class History:
         return _Read(known, new, near, is_new, chosen)
 
     def _read_again(self, connection: Connection, user: str, table: Collected, read: _Read) -> _Read:
-        """What is stored now; where averaging is guarded, every new table of the user has raised the last number."""
-        if not self._rule.averages or self._store.last(connection, user, table) != read.known.number:
-            return self._read(connection, user, table)
-        return replace(read, near=self._near(connection, user, table))
+        """What is stored now; where averaging is guarded, every change has raised the last number."""
+        if self._rule.averages and self._store.last(connection, user, table) == read.known.number:
+            return read
+        return self._read(connection, user, table)
 
     def _near(self, connection: Connection, user: str, table: Collected) -> Near:
         if self._rule.difference is None:
@@ -223,13 +298,14 @@ class History:
     def _judge(
         self, table: Collected, read: _Read, differing: Mapping[tuple[str, str], int | None]
     ) -> Refusal | _Judged:
-        averaging = self._averaging(table, read.new, read.known)
+        averaging = self._averaging(table, read.new, read.known, self._others(table, read.known, large=False))
         if isinstance(averaging, Refusal):
             return averaging
         choosing = _Judged({})
         if read.chosen is not None:
             new = [name for name in read.new if name in table.chosen]
-            found = self._averaging(table, new, read.chosen, large=True)
+            others = self._others(table, read.chosen, large=True)
+            found = self._averaging(table, new, read.chosen, others, large=True)
             if isinstance(found, Refusal):
                 return found
             choosing = found
@@ -240,11 +316,18 @@ class History:
         return _Judged(averaging.sums, warnings, None if read.chosen is None else choosing.sums)
 
     def _averaging(
-        self, table: Collected, new: Sequence[str], known: Known, *, large: bool = False
+        self,
+        table: Collected,
+        new: Sequence[str],
+        known: Known,
+        others: Iterable[_Crossed],
+        *,
+        large: bool = False,
     ) -> Refusal | _Judged:
         """The most exposed count among those that the table adds to, with all that is known.
 
-        With ``large`` it is one of the counts above ``largest``, otherwise one of the others.
+        With ``large`` it is one of the counts above ``largest``, otherwise one of the others. ``others`` are further
+        variables of the user, which are looked at where the table itself is not refused.
         """
         if not self._rule.averages or not new:
             return _Judged({})
@@ -259,7 +342,7 @@ class History:
             worst = self._worst(seen.sides, seen.space, guarded, before, after)
         is_refused = self._rule.success is not None and worst[0] > self._rule.success
         every = ChainMap(sums, dict(known.sums))
-        for one in () if is_refused else self._others(table, known, sums, large):
+        for one in () if is_refused else others:
             then = _tensors(one.sides, one.blocks, every)
             if not self._is_low(then, one.sides, one.guarded):
                 earlier = _tensors(one.sides, one.blocks, known.sums)
@@ -325,16 +408,15 @@ class History:
         limits = [limit for limit in (self._rule.success, self._rule.warn) if limit is not None]
         return rarely_exact(min(limits), self._variance)
 
-    def _others(
-        self, table: Collected, known: Known, sums: Mapping[str, Sums], large: bool
-    ) -> Iterator[_Crossed]:
+    def _others(self, table: Collected, known: Known, *, large: bool) -> Iterator[_Crossed]:
         """Other variables of the user whose bound depends on what is added: their own contrasts are not enough."""
         space, changed = table.shown.space, {one.name for one in table.shown.sides}
+        added = {name for name, _ in table.shown.blocks}
         made = self._crossed.setdefault((space, large), {})
         if len(made) > MOST_CROSSED:
             made.clear()
         for name, one in known.sums.items():
-            if one.largest * self._low <= 1 or name in sums:
+            if one.largest * self._low <= 1 or name in added:
                 continue
             crossed = made.get(name)
             if crossed is None:

@@ -32,7 +32,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from discreet.io.store import Book, Database, add_new, lay_out, put, rows_of
+from discreet.io.store import Book, Database, Lines, add_new, lay_out, put, rows_of
 from discreet.serve.information import SET, Shown
 
 Floats = NDArray[np.float64]
@@ -67,6 +67,11 @@ class Known:
         default_factory=dict
     )  # the same where users defined sets: those of one table only
 
+    def after(self, sums: Mapping[str, Sums]) -> Known:
+        """What is known after another answer; sums of sets that users defined are not cached."""
+        more = {variables: one for variables, one in sums.items() if SET not in variables}
+        return Known(self.number + 1, {**self.sums, **more})
+
     @property
     def every(self) -> Mapping[str, Sums]:
         """All of them."""
@@ -76,7 +81,6 @@ class Known:
 MOST_COMPARED = 100  # earlier populations of nearly the same size that are compared with a new one
 MOST_CACHED = 200_000  # sums of users that a process caches
 ANONYMOUS = "address:"  # ids of users without a token begin with this
-BETWEEN = "\n"  # levels, which are JSON in one line
 AT_ONCE = 100  # populations of one statement: SQLite joins at most 500 parts
 
 _tables = MetaData()
@@ -161,6 +165,11 @@ class Collected:
         return replace(self, tables=tables, populations=(), part="chosen")
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all records are counted, along axes that the user has not defined."""
+        return not self.base and not self.chosen and not any(one.base for one in self.populations)
+
+    @property
     def _part(self) -> tuple[str, ...]:
         return (self.part,) if self.part else ()
 
@@ -205,12 +214,17 @@ class HistoryStore:
         ((found,),) = rows_of(connection, _LAST, {"owner": user, "counted": table.counted})
         return found or 0
 
+    def answered(self, connection: Connection, user: str, table: Collected) -> set[str]:
+        """All cross-tabulations of a population that the user has."""
+        ((found,),) = rows_of(connection, _ANSWERED, {"owner": user, "population": table.population})
+        return set(found.split("\n") if found else ())
+
     def new_tables(self, connection: Connection, user: str, table: Collected) -> tuple[str, ...]:
         """The cross-tabulations of a table that the user does not have."""
         names = dict.fromkeys(table.tables)
         whose = {"owner": user, "population": table.population}
         for (found,) in _rows_of_names(connection, _answered_of, whose, names):
-            for one in found.split(BETWEEN) if found else ():
+            for one in found.split("\n") if found else ():
                 del names[one]
         return tuple(names)
 
@@ -259,7 +273,8 @@ class HistoryStore:
     ) -> None:
         """Store the new cross-tabulations that the user receives now, and what is known with them.
 
-        ``known`` is what is stored; :meth:`stored` is to be called once the transaction is on disk.
+        ``known`` is what is stored, of which every change raises the number; :meth:`stored` is to be called once the
+        transaction is on disk.
         """
         whose = {"owner": user, "population": table.population}
         add_new(connection, _answered, [{**whose, "levels": levels} for levels in new])
@@ -284,9 +299,8 @@ class HistoryStore:
 
     def stored(self, user: str, table: Collected, sums: Mapping[str, Sums], known: Known) -> None:
         """Cache what is on disk now, so that the next question need not read it."""
-        more = {variables: one for variables, one in sums.items() if SET not in variables}
-        if more:
-            self._put((user, table.counted), Known(known.number + 1, {**known.sums, **more}))
+        if sums:
+            self._put((user, table.counted), known.after(sums))
 
     def _put(self, key: tuple[str, str], known: Known) -> None:
         """Cache what was read or stored, and evict the least recently used first."""
@@ -332,9 +346,13 @@ def _sets_of(number: int) -> Select[Any]:
     return select(_sets.c.variables, _sets.c.sums).where(*_of(_sets, "counted"), _named(_sets.c.name, number))
 
 
+# as one row: the driver gives way to other threads after each
+_ANSWERED = select(Lines(_answered.c.levels)).where(*_of(_answered, "population"))
+
+
 @cache
 def _answered_of(number: int) -> Select[Any]:
-    return select(_answered.c.levels).where(*_of(_answered, "population"), _named(_answered.c.levels, number))
+    return _ANSWERED.where(_named(_answered.c.levels, number))
 
 
 @cache

@@ -52,6 +52,11 @@ class Spaces:
         with self._lock:
             return self._spaces.setdefault(key, Space(self._source, *key))
 
+    def has(self, cube: Cube) -> bool:
+        """Whether all that is known of a table of all records has been looked up."""
+        space = self._spaces.get((cube.unit, cube.count or ""))
+        return space is not None and space.has(cube)
+
 
 class Space:
     """All records of a unit, or those of a 0/1 column: what is known of each variable."""
@@ -84,6 +89,11 @@ class Space:
         axes = () if known is None else known.breakdowns.values()
         deepest = max((axis.levels for axis in axes), key=len, default=())
         return deepest[depth - 1] if depth <= len(deepest) else f"{variable}:{depth}"
+
+    def has(self, cube: Cube) -> bool:
+        """Whether a table has no filter, and its axes and the number of records have been looked up."""
+        is_known = "total" in vars(self) and all(axis.full_name in self._sides for axis in cube.axes)
+        return is_known and cube.base is None
 
     def axis(self, axis: Breakdown) -> tuple[Seen, ...]:
         """What an axis without a filter sees at each depth."""
