@@ -36,7 +36,7 @@ VARIANCE = 2.0
 class Even:
     """A population of a million records; variables have 10 codes of the same size, those in small letters 2."""
 
-    records = 1_000_000
+    records = total = 1_000_000
 
     def ladder(self, variable: str) -> Ladder:
         codes = 2 if variable.islower() else 10

@@ -285,9 +285,7 @@ class AtOnce:
     """An answer that may be sent once it is stored in the history of its user."""
 
     answer: Answer
-    stored: (
-        Future[bool] | None
-    )  # done when it is on disk; False where it must be asked again; None: nothing is stored
+    stored: Future[bool] | None  # done when it is on disk; False where it must be asked again; None: it is
 
 
 class TableBuilder:

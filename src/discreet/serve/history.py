@@ -89,9 +89,7 @@ class Promise:
     """The warnings of a table that was judged without the database, and when it may be sent."""
 
     warnings: tuple[str, ...] = ()
-    stored: Future[bool] | None = (
-        None  # False where it must be judged again; None where there is nothing to store
-    )
+    stored: Future[bool] | None = None  # False where it must be judged again; None where all is stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,8 +236,8 @@ class History:
     def collect_at_once(self, user: str, table: Collected) -> Promise | None:
         """Judge another table of all records without the database, and store it in another thread.
 
-        None where it must be judged by ``collect``: what the user has is not in memory, there is much to look at, or it
-        would be refused.
+        None where it must be judged by ``collect``: what the user has is not in memory, the table has nothing new,
+        there is much to look at, or it would be refused.
         """
         if not self.is_guarded or table.is_public:
             return Promise()
@@ -250,13 +248,12 @@ class History:
                 return None
             new, known = chain.lacks(table), chain.known
             if not new:
-                return Promise(stored=chain.last)  # the same table may be about to be stored
+                return None  # nothing would be stored, by which it is seen that nothing else was
             others = list(islice(self._others(table, known, large=False), FEW + 1))
             found = self._averaging(table, new, known, others) if len(others) <= FEW else None
             if found is None or isinstance(found, Refusal):
                 return None
             link = Link(chain, user, table, new, found.sums, known)
-            chain.last = link.stored
             self._chains.extend(chain, new, found.sums)
             self._writer.add(link)
         return Promise(found.warnings, link.stored)
@@ -285,8 +282,8 @@ class History:
         return _Read(known, new, near, is_new, chosen)
 
     def _read_again(self, connection: Connection, user: str, table: Collected, read: _Read) -> _Read:
-        """What is stored now; where averaging is guarded, every change has raised the last number."""
-        if self._rule.averages and self._store.last(connection, user, table) == read.known.number:
+        """What is stored now; from the first sums of a user on, every change has raised the last number."""
+        if read.known.number and self._store.last(connection, user, table) == read.known.number:
             return read
         return self._read(connection, user, table)
 

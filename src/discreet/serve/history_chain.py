@@ -14,6 +14,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 
+from sqlalchemy import Connection
+
 from discreet.io.store import Database, one_at_a_time
 from discreet.serve.history_store import Collected, HistoryStore, Known, Sums
 
@@ -29,7 +31,6 @@ class Chain:
 
     known: Known
     answered: set[str]  # cross-tabulations
-    last: Future[bool] | None = None  # done when all of it is on disk; False where it was broken before
     is_broken: bool = False
 
     def lacks(self, table: Collected) -> tuple[str, ...]:
@@ -77,6 +78,13 @@ class Chains:
             self._names -= len(self._chains.popitem(last=False)[1])
 
 
+def _running() -> Future[bool]:
+    """A future that nobody can cancel: a user who no longer waits does not change what is stored."""
+    made: Future[bool] = Future()
+    made.set_running_or_notify_cancel()
+    return made
+
+
 @dataclass(frozen=True, eq=False)
 class Link:
     """One answer of a chain, which is to be stored."""
@@ -87,7 +95,7 @@ class Link:
     new: Sequence[str]
     sums: Mapping[str, Sums]
     known: Known  # what the chain knew before it
-    stored: Future[bool] = field(default_factory=Future)  # False where the chain was broken
+    stored: Future[bool] = field(default_factory=_running)  # False where the chain was broken
 
 
 class GroupWriter:
@@ -127,20 +135,23 @@ class GroupWriter:
 
     def _store_some(self, some: Sequence[Link]) -> list[bool]:
         """Whether each was stored; all that were are on disk when this returns."""
-        found = []
         with self._database.writing() as connection:
             for user in sorted(
                 {link.user for link in some}
             ):  # in one order, so that no two writers wait for each other
                 one_at_a_time(connection, user)
-            for link in some:
-                last = 0 if link.chain.is_broken else self._store.last(connection, link.user, link.table)
-                if link.chain.is_broken or last != link.known.number:
-                    link.chain.is_broken = True  # those after it know of an answer that there is not
-                else:
-                    self._store.remember(connection, link.user, link.table, link.new, link.sums, link.known)
-                found.append(not link.chain.is_broken)
+            found = [self._is_stored(connection, link) for link in some]
         for link, is_stored in zip(some, found, strict=True):
             if is_stored:
                 self._store.stored(link.user, link.table, link.sums, link.known)
         return found
+
+    def _is_stored(self, connection: Connection, link: Link) -> bool:
+        """Store an answer, unless the database has another number than its chain expects."""
+        if link.chain.is_broken:
+            return False
+        if self._store.last(connection, link.user, link.table) != link.known.number:
+            link.chain.is_broken = True  # those after it know of an answer that there is not
+            return False
+        self._store.remember(connection, link.user, link.table, link.new, link.sums, link.known)
+        return True
