@@ -351,12 +351,19 @@ def test_a_thread_of_the_same_worker_may_come_in_between(where: str) -> None:
     assert kept.collect_at_once("u", whole("x", "C")) is None, "all records are compared with others"
 
 
-def test_a_table_without_anything_new_is_judged_by_the_database(where: str) -> None:
-    """Only what is stored shows that nothing else was, of which there would be something to say."""
-    kept = chained(where)
-    assert kept.collect_at_once("u", whole("A")) is None
-    assert promised(kept, whole("B")).result(PATIENCE)
-    assert kept.collect_at_once("u", whole("B")) is None
+def test_a_table_without_anything_new_waits_for_those_before_it_and_stores_nothing(where: str) -> None:
+    """What another worker stored meanwhile is seen by it, too: there may be something to say of its population."""
+    kept, other = chained(where), history(where, RULES[0])
+    with writing_waits() as go:
+        found = [promised(kept, whole("B")), promised(kept, whole("B"))]
+        assert not any(one.done() for one in found)
+        go.set()
+        assert [one.result(PATIENCE) for one in found] == [True, True]
+    before = stored(where, "u")
+    assert promised(kept, whole("A")).result(PATIENCE)
+    assert stored(where, "u") == before
+    assert not isinstance(other.collect("u", whole("x"), no_difference), Refusal)
+    assert not promised(kept, whole("A")).result(PATIENCE)
 
 
 def test_a_store_that_fails_ends_the_promise_and_what_was_judged_by_it(

@@ -236,8 +236,8 @@ class History:
     def collect_at_once(self, user: str, table: Collected) -> Promise | None:
         """Judge another table of all records without the database, and store it in another thread.
 
-        None where it must be judged by ``collect``: what the user has is not in memory, the table has nothing new,
-        there is much to look at, or it would be refused.
+        None where it must be judged by ``collect``: what the user has is not in memory, there is much to look at, or it
+        would be refused.
         """
         if not self.is_guarded or table.is_public:
             return Promise()
@@ -247,14 +247,13 @@ class History:
             if chain is None:
                 return None
             new, known = chain.lacks(table), chain.known
-            if not new:
-                return None  # nothing would be stored, by which it is seen that nothing else was
             others = list(islice(self._others(table, known, large=False), FEW + 1))
             found = self._averaging(table, new, known, others) if len(others) <= FEW else None
             if found is None or isinstance(found, Refusal):
                 return None
             link = Link(chain, user, table, new, found.sums, known)
-            self._chains.extend(chain, new, found.sums)
+            if new:
+                self._chains.extend(chain, new, found.sums)
             self._writer.add(link)
         return Promise(found.warnings, link.stored)
 

@@ -147,11 +147,12 @@ class GroupWriter:
         return found
 
     def _is_stored(self, connection: Connection, link: Link) -> bool:
-        """Store an answer, unless the database has another number than its chain expects."""
+        """Store what is new in an answer, unless the database has another number than its chain expects."""
         if link.chain.is_broken:
             return False
         if self._store.last(connection, link.user, link.table) != link.known.number:
             link.chain.is_broken = True  # those after it know of an answer that there is not
             return False
-        self._store.remember(connection, link.user, link.table, link.new, link.sums, link.known)
+        if link.new:  # of others it is only seen that there is nothing else to compare them with
+            self._store.remember(connection, link.user, link.table, link.new, link.sums, link.known)
         return True
