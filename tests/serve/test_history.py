@@ -267,6 +267,24 @@ def test_populations_that_differ_by_few_are_told(where: str, action: Action) -> 
         assert found.rule is Rule.DIFFERENCE
 
 
+def test_populations_stored_meanwhile_are_compared_before_a_user_has_sums_too(where: str) -> None:
+    """A history of a time when averaging was not guarded: tables and populations, and no number that rises."""
+    history(where, HistoryRule(difference=10)).collect(
+        "u", table("A", populations=(Population("a", 1000),)), no_difference
+    )
+    kept, other = (history(where, HistoryRule(success=0.9, difference=10)) for _ in range(2))
+    compared: list[tuple[str, str]] = []
+
+    def far(new: str, earlier: str) -> int | None:
+        compared.append((new, earlier))
+        if len(compared) == 1:
+            assert other.collect("u", table("A", populations=(Population("b", 1002),)), far) == ()
+        return 500
+
+    assert kept.collect("u", table("A", populations=(Population("c", 1001),)), far) == ()
+    assert set(compared) == {("c", "a"), ("b", "a"), ("c", "b")}
+
+
 def test_an_asker_cannot_subtract_two_filters(ruled: Make) -> None:
     builder = ruled(history=HistoryRule(difference=40), groupings=("AGE",))
     areas = cells(builder.ask(query("GEO.H"), "u"))
