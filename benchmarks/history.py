@@ -18,7 +18,7 @@ from discreet.maths.attacks.information import Ladder, Side, information, seen, 
 from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Refusal
 from discreet.serve.history import History
-from discreet.serve.history_store import Collected, HistoryStore, Sums
+from discreet.serve.history_store import Collected, HistoryStore, Known, Sums
 from discreet.serve.information import Shown, Space
 
 PERSONS = 100_000  # answers of one user
@@ -86,7 +86,8 @@ def _store(database: Database, rng: np.random.Generator, space: Town, answers: i
                     name: Sums(plain[at].reshape(-1), bounded[at].reshape(-1))
                     for name, at in table.shown.blocks
                 }
-                store.remember(connection, "u", table, sums)
+                known = Known(store.last(connection, "u", table))
+                store.remember(connection, "u", table, table.tables, sums, known)
 
 
 def _is_answered(kept: History, rng: np.random.Generator, space: Town) -> bool:

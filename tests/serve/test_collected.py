@@ -8,7 +8,7 @@ from discreet.programme.serve import HistoryRule
 from discreet.serve import history_store as collected
 from discreet.serve.answer import Refusal
 from discreet.serve.history import History
-from discreet.serve.history_store import MOST_COMPARED, Collected, HistoryStore, Population, Sums
+from discreet.serve.history_store import MOST_COMPARED, Collected, HistoryStore, Known, Population, Sums
 from tests.serve.test_history import VARIANCE, answered, no_difference, table
 
 RULE = HistoryRule(success=0.38)
@@ -22,7 +22,7 @@ def database(where: str) -> Database:
 def remember(database: Database, one: Collected, user: str = "u") -> None:
     store = HistoryStore(database)
     with database.writing() as connection:
-        store.remember(connection, user, one, {})
+        store.remember(connection, user, one, one.tables, {}, Known())
 
 
 def test_sums_are_read_as_they_were_written(database: Database) -> None:
@@ -34,7 +34,7 @@ def test_sums_are_read_as_they_were_written(database: Database) -> None:
         sums = {name: Sums(rng.random(number), rng.random(number)) for name in ("[]", '["A"]')}
         written |= sums
         with database.writing() as connection:
-            store.remember(connection, "u", one, sums)
+            store.remember(connection, "u", one, one.tables, sums, store.known(connection, "u", one))
     for reader in (store, HistoryStore(database)):
         with database.reading() as connection:
             known = reader.known(connection, "u", one)

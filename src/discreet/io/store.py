@@ -7,26 +7,28 @@ import re
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from sqlalchemy import (
     DDL,
+    ClauseElement,
     Column,
     Connection,
+    Dialect,
     Engine,
-    Executable,
     Integer,
     MetaData,
     String,
     Table,
+    bindparam,
     create_engine,
     event,
     func,
@@ -35,15 +37,21 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from discreet.errors import DatabaseUnavailable, Mistakes, Problem, mistake
 from discreet.io.ending import putting
 from discreet.programme.sources import without_user
 
 WAIT = 30.0  # seconds that one transaction waits for others
+AT_ONCE = 32  # rows that one statement inserts
 _POOL: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 4, "max_overflow": 60, "pool_timeout": WAIT}
 _SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 _SECRET = {"password", "sslpassword"}
@@ -76,12 +84,13 @@ class Database:
         self._reader = engine if self.file else engine.execution_options(isolation_level="REPEATABLE READ")
         self._turn = Lock()
         self._engine = engine
+        self._errors = (SQLAlchemyError, OSError, UnicodeError, engine.dialect.loaded_dbapi.Error)
         weakref.finalize(self, engine.dispose)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection for reading in one transaction, which sees one consistent snapshot."""
-        with self._errors_reported(), self._reader.connect() as connection:
+        with self._errors_reported(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
@@ -94,7 +103,7 @@ class Database:
             self._writer.begin() as connection,
         ):
             if self.file is None:
-                connection.execute(_DURABLE, {"wait": f"{WAIT:.0f}s"})
+                rows_of(connection, _DURABLE, {"wait": f"{WAIT:.0f}s"})
             yield connection
 
     def look(self) -> None:
@@ -139,18 +148,15 @@ class Database:
     def _errors_reported(self) -> Iterator[None]:
         try:
             yield
-        except (SQLAlchemyError, OSError, UnicodeError) as error:
+        except self._errors as error:
             raise self._refused(error) from None
 
     def _refused(self, error: Exception) -> DatabaseUnavailable:
         """The error with the first line of the database's message, without the statement, its values and the user."""
         cause = error.orig if isinstance(error, DBAPIError) else error
         answer = next(iter(str(cause).strip().splitlines()), "no reason")
-        shown = (
-            _USER.sub(r"\1", answer)[:200]
-            if isinstance(error, DBAPIError | OSError)
-            else type(error).__name__
-        )
+        of_driver = not isinstance(error, SQLAlchemyError | UnicodeError) or isinstance(error, DBAPIError)
+        shown = _USER.sub(r"\1", answer)[:200] if of_driver else type(error).__name__
         value, remedy = f"database error: {shown}", "check the address, the permissions and the file"
         return DatabaseUnavailable(Problem(self.name, self.key, value, remedy))
 
@@ -243,7 +249,7 @@ def _quoted(file: Path) -> str:
 def _begin_sqlite(connection: Connection) -> None:
     # the write lock is taken before the first read, so that what was read is still valid at the commit
     writing = connection.get_execution_options().get("writing", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+    _cursor(connection).execute("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
 def _postgresql(address: str, name: str, key: str) -> Engine:
@@ -319,44 +325,144 @@ def open_book(database: Database, book: Book) -> None:
             raise _without_version(database, book)
 
 
-def add_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+def rows_of(
+    connection: Connection, statement: ClauseElement, values: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
+    """The rows that a statement finds, whose values have types that the driver knows.
+
+    It is compiled once and given to the driver: what SQLAlchemy does for each execution takes longer than SQLite.
+    """
+    return cast("list[tuple[Any, ...]]", _executed(connection, statement, values).fetchall())
+
+
+def _executed(connection: Connection, statement: ClauseElement, values: Mapping[str, Any]) -> DBAPICursor:
+    made = _compiled(statement, connection.dialect.name)
+    cursor = _cursor(connection)
+    cursor.execute(made.text, made.of(values))
+    return cursor
+
+
+def _cursor(connection: Connection) -> DBAPICursor:
+    return connection.connection.cursor()
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """A statement as text of one kind of database, and what it needs to know of its parameters."""
+
+    text: str
+    constants: Mapping[str, Any]
+    converted: Mapping[str, Callable[[Any], Any]]  # parameters of types that the driver does not know
+    order: tuple[str, ...] | None  # of the parameters; None where the text names them
+
+    def of(self, values: Mapping[str, Any]) -> Any:
+        """The parameters of one execution."""
+        given = {**self.constants, **values}
+        for name, convert in self.converted.items():
+            given[name] = convert(given[name])
+        return given if self.order is None else [given[name] for name in self.order]
+
+
+_DIALECTS: Mapping[str, Dialect] = {
+    "sqlite": sqlite.dialect(),
+    "postgresql": PGDialect_psycopg(),  # type: ignore[no-untyped-call]  # untyped in SQLAlchemy
+}
+
+
+@cache
+def _compiled(statement: ClauseElement, kind: str) -> _Compiled:
+    dialect = _DIALECTS[kind]
+    made = cast("SQLCompiler", statement.compile(dialect=dialect))
+    constants = {name: value for name, value in made.params.items() if value is not None}
+    found = {name: one.type.dialect_impl(dialect).bind_processor(dialect) for name, one in made.binds.items()}
+    converted = {name: convert for name, convert in found.items() if convert is not None}
+    order = made.positiontup
+    return _Compiled(str(made), constants, converted, None if order is None else tuple(order))
+
+
+class Lines(FunctionElement[str]):
+    """All texts of a column as one, a line each; null where there are none."""
+
+    type = String()
+    name = "lines"
+    inherit_cache = True
+
+
+@compiles(Lines, "sqlite")
+def _lines_sqlite(element: Lines, compiler: SQLCompiler, **options: Any) -> str:
+    return f"group_concat({compiler.process(element.clauses, **options)}, char(10))"
+
+
+@compiles(Lines, "postgresql")
+def _lines_postgresql(element: Lines, compiler: SQLCompiler, **options: Any) -> str:
+    return f"string_agg({compiler.process(element.clauses, **options)}, chr(10))"
+
+
+def add_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows; rows whose primary key exists already are skipped."""
-    if not rows:
-        return
-    connection.execute(_adding(connection.dialect.name, table), list(rows))
+    for some in _parts(rows):
+        # the last row is repeated, and skipped, so that few different statements are compiled
+        number = 1 << (len(some) - 1).bit_length()
+        every = [*some, *(some[-1] for _ in range(number - len(some)))]
+        _executed(
+            connection, _adding(connection.dialect.name, table, tuple(some[0]), number), _numbered(every)
+        )
 
 
-def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], changed: Sequence[str]) -> None:
-    """Insert rows, or change these columns of those whose primary key exists already."""
-    if not rows:
-        return
-    connection.execute(_putting(connection.dialect.name, table, tuple(changed)), list(rows))
+def put(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], changed: Sequence[str]
+) -> None:
+    """Insert different rows, or change these columns of those whose primary key exists already."""
+    for some in _parts(rows):
+        made = _putting(connection.dialect.name, table, tuple(some[0]), len(some), tuple(changed))
+        _executed(connection, made, _numbered(some))
+
+
+def _parts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """Rows for one statement each: a statement for each row would give way to other threads as often."""
+    yield from (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE))
+
+
+def _numbered(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {f"r{k}_{name}": value for k, row in enumerate(rows) for name, value in row.items()}
 
 
 # built once: building a statement takes longer than executing it
 @cache
-def _adding(dialect: str, table: Table) -> Executable:
-    found: Executable = _insert(dialect)(table).on_conflict_do_nothing()
+def _adding(dialect: str, table: Table, columns: tuple[str, ...], number: int) -> ClauseElement:
+    found: ClauseElement = _inserting(dialect, table, columns, number).on_conflict_do_nothing()
     return found
 
 
 @cache
-def _putting(dialect: str, table: Table, changed: tuple[str, ...]) -> Executable:
-    made = _insert(dialect)(table)
+def _putting(
+    dialect: str, table: Table, columns: tuple[str, ...], number: int, changed: tuple[str, ...]
+) -> ClauseElement:
+    made = _inserting(dialect, table, columns, number)
     keys = [column.name for column in table.primary_key]
     values = {name: made.excluded[name] for name in changed}
-    found: Executable = made.on_conflict_do_update(index_elements=keys, set_=values)
+    found: ClauseElement = made.on_conflict_do_update(index_elements=keys, set_=values)
     return found
+
+
+def _inserting(dialect: str, table: Table, columns: tuple[str, ...], number: int) -> Any:
+    rows = [
+        {name: bindparam(f"r{k}_{name}", type_=table.c[name].type) for name in columns} for k in range(number)
+    ]
+    return _insert(dialect)(table).values(rows)
 
 
 def _insert(dialect: str) -> Any:
     return postgresql.insert if dialect == "postgresql" else sqlite.insert
 
 
+_LOCK = select(func.pg_advisory_xact_lock(func.hashtext(bindparam("name", type_=String))))
+
+
 def one_at_a_time(connection: Connection, name: str) -> None:
     """Take a lock of this name until the transaction ends; SQLite has one writer anyway."""
     if connection.dialect.name == "postgresql":
-        connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))
+        rows_of(connection, _LOCK, {"name": name})
 
 
 def _refuse_newer(connection: Connection, database: Database, book: Book) -> int | None:

@@ -7,10 +7,10 @@ cells are in the memory of the server only; which ones there are does not depend
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, islice, product, takewhile
 from math import prod
 
 import numpy as np
@@ -23,6 +23,8 @@ from discreet.tabulate.counter import AxisRows, DenseGrid, Sums, counted
 from discreet.tabulate.tables import ConfidentialTable
 
 Integers = NDArray[np.int64]
+Maps = list[NDArray[np.uint32]]
+AT_ONCE = 300  # cubes that are counted in one pass over the records
 MOST_BYTES = 128 << 20  # of the cells of one unit
 MOST_PAIRS = 1_000  # pairs of breakdowns whose nodes are compared once
 CELL_BYTES = 16  # a position and an accumulator
@@ -42,37 +44,47 @@ class CellsAhead:
     """The finest cells of some cubes of one unit, which are added once and stay; safe for threads."""
 
     def __init__(self) -> None:
-        self._of: dict[frozenset[str], _Finest] = {}  # variables -> the finest cube that has them
+        # variables -> cells of cubes that have them, the fewest first
+        self._of: dict[frozenset[str], tuple[_Finest, ...]] = {}
         self._added: set[tuple[str, ...]] = set()
         self._bytes = 0
 
-    def wants(self, cube: Cube) -> bool:
-        """Whether the cells of a cube are missing, and there is room for them."""
-        return _names(cube) not in self._added and self._bytes + CELL_BYTES * cube.size <= MOST_BYTES
+    def wanted(self, likely: Iterable[Cube]) -> Iterator[tuple[Cube, ...]]:
+        """The cubes whose cells are missing, as far as there is room for them, in groups to be counted together."""
+        missing = (cube for cube in likely if _names(cube) not in self._added)
+        while some := tuple(islice(missing, AT_ONCE)):
+            fitting = tuple(takewhile(self._reserves, some))
+            if fitting:
+                yield fitting
+            if len(fitting) < len(some):
+                return
+
+    def _reserves(self, cube: Cube) -> bool:
+        """Reserve room for the cells of a cube, where there is some."""
+        fits = self._bytes + CELL_BYTES * cube.size <= MOST_BYTES
+        self._bytes += CELL_BYTES * cube.size if fits else 0
+        return fits
 
     def add(self, cube: Cube, positions: Sums, cells: Sums) -> None:
         """Add the finest cells of a cube, for tables of any of its variables."""
         self._added.add(_names(cube))
-        self._bytes += positions.nbytes + cells.nbytes
+        self._bytes += positions.nbytes + cells.nbytes - CELL_BYTES * cube.size
         made = _Finest(cube, positions.astype(np.int64), cells)
         for number in range(len(cube.axes) + 1):
             for axes in combinations(cube.axes, number):
                 key = frozenset(axis.variable for axis in axes)
-                known = self._of.get(key)
-                if known is None or _size(known.cube, key) < _size(cube, key):
-                    self._of[key] = made
+                self._of[key] = _with(self._of.get(key, ()), made, key)
 
     def has(self, cube: Cube) -> bool:
         """Whether a table can be added up."""
-        found = self._finer(cube)
-        return found is not None and _maps(found.cube, cube) is not None
+        return self._finer(cube) is not None
 
     def table(self, cube: Cube) -> ConfidentialTable | None:
         """A table of all records with all its margins, added up; None where the cells do not suffice."""
-        finest = self._finer(cube)
-        maps = None if finest is None else _maps(finest.cube, cube)
-        if finest is None or maps is None:
+        found = self._finer(cube)
+        if found is None:
             return None
+        finest, maps = found
         position = np.zeros(1, dtype=np.uint32)
         for along in maps:
             position = np.add.outer(position, along).reshape(-1)
@@ -80,14 +92,28 @@ class CellsAhead:
         grid.gather(position[finest.positions], finest.cells)
         return counted(cube, grid)
 
-    def _finer(self, cube: Cube) -> _Finest | None:
-        """Cells that a table might be added up from; looked up once for each, since others may take their place."""
+    def _finer(self, cube: Cube) -> tuple[_Finest, Maps] | None:
+        """The fewest cells that a table can be added up from, and how."""
         if cube.base is not None or cube.count is not None or any(axis.is_grouping for axis in cube.axes):
             return None
-        return self._of.get(_variables(cube))
+        for finest in self._of.get(_variables(cube), ()):
+            maps = _maps(finest.cube, cube)
+            if maps is not None:
+                return finest, maps
+        return None
 
 
-def _maps(finer: Cube, cube: Cube) -> list[NDArray[np.uint32]] | None:
+def _with(known: tuple[_Finest, ...], made: _Finest, variables: frozenset[str]) -> tuple[_Finest, ...]:
+    """The cells of some variables and further ones, which take the place of more cells of the same breakdowns."""
+    names = _names_of(made.cube, variables)
+    same = [one for one in known if _names_of(one.cube, variables) == names]
+    if any(len(one.cells) <= len(made.cells) for one in same):
+        return known
+    others = (one for one in known if one not in same)
+    return tuple(sorted((*others, made), key=lambda one: len(one.cells)))
+
+
+def _maps(finer: Cube, cube: Cube) -> Maps | None:
     """Axis of a finer cube -> (its node -> what it adds to the position in the other one); None if it is not finer."""
     asked = {axis.variable: (axis, cube.strides[k]) for k, axis in enumerate(cube.axes)}
     maps = []
@@ -101,7 +127,10 @@ def _maps(finer: Cube, cube: Cube) -> list[NDArray[np.uint32]] | None:
 
 
 def likely_cubes(unit: str, axes: Sequence[Breakdown], places: Sequence[str]) -> Iterator[Cube]:
-    """Each place by any two other variables, or by all where there are fewer, as fine as a small grid allows."""
+    """Each place by any two other variables, or by all where there are fewer, as fine as a small grid allows.
+
+    A cross may be finer along one axis or along another: each of these is a cube.
+    """
     by_variable: dict[str, list[Breakdown]] = {}
     for axis in sorted(axes, key=len):
         by_variable.setdefault(axis.variable, []).append(axis)
@@ -109,23 +138,22 @@ def likely_cubes(unit: str, axes: Sequence[Breakdown], places: Sequence[str]) ->
     others = [name for name in by_variable if name not in places]
     for place in first or [""]:
         for pair in combinations(others, min(2, len(others))):
-            chosen = {name: by_variable[name] for name in sorted({place, *pair} & by_variable.keys())}
-            cube = Cube("", unit, tuple(_fitting(chosen)))
-            if cube.size <= SMALL_GRID:
-                yield cube
+            chosen = [by_variable[name] for name in sorted({place, *pair} & by_variable.keys())]
+            yield from (Cube("", unit, axes) for axes in _fitting(chosen))
 
 
-def _fitting(chosen: Mapping[str, Sequence[Breakdown]]) -> Iterator[Breakdown]:
-    """One breakdown of each variable, the finest; the longest is made coarser as long as their grid is not small."""
-    levels = {name: len(known) - 1 for name, known in chosen.items()}
-
-    def size(name: str) -> int:
-        return len(chosen[name][levels[name]])
-
-    while prod(map(size, levels)) > SMALL_GRID and any(levels.values()):
-        longest = max((name for name in levels if levels[name]), key=size)
-        levels[longest] -= 1
-    yield from (chosen[name][level] for name, level in levels.items())
+def _fitting(chosen: Sequence[Sequence[Breakdown]]) -> Iterator[tuple[Breakdown, ...]]:
+    """Crosses of one breakdown of each variable, coarse ones first, that make a small grid, while no finer one does."""
+    for levels in product(*(range(len(known)) for known in chosen)):
+        sizes = [len(known[level]) for known, level in zip(chosen, levels, strict=True)]
+        cells = prod(sizes)
+        finer = (
+            cells // size * len(known[level + 1])
+            for known, level, size in zip(chosen, levels, sizes, strict=True)
+            if level + 1 < len(known)
+        )
+        if cells <= SMALL_GRID and all(more > SMALL_GRID for more in finer):
+            yield tuple(known[level] for known, level in zip(chosen, levels, strict=True))
 
 
 def _names(cube: Cube) -> tuple[str, ...]:
@@ -136,8 +164,8 @@ def _variables(cube: Cube) -> frozenset[str]:
     return frozenset(axis.variable for axis in cube.axes)
 
 
-def _size(cube: Cube, variables: frozenset[str]) -> int:
-    return prod(len(axis) for axis in cube.axes if axis.variable in variables)
+def _names_of(cube: Cube, variables: frozenset[str]) -> tuple[str, ...]:
+    return tuple(axis.full_name for axis in cube.axes if axis.variable in variables)
 
 
 @lru_cache(maxsize=MOST_PAIRS)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 from math import prod
@@ -19,7 +20,7 @@ from discreet.serve.answer import Answer, AnswerAxis, Nearest, NoiseRange, Previ
 from discreet.serve.budget import Accounts
 from discreet.serve.cache import key_of
 from discreet.serve.catalogue import Catalogue
-from discreet.serve.history import Collecting, Differing, History
+from discreet.serve.history import Collecting, Differing, History, Promise
 from discreet.serve.history_store import Collected
 from discreet.serve.information import Spaces
 from discreet.serve.noise_ranges import AskedCells
@@ -279,14 +280,22 @@ def _has_known_names(query: Query, catalogue: Catalogue) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class AtOnce:
+    """An answer that may be sent once it is stored in the history of its user."""
+
+    answer: Answer
+    stored: Future[bool] | None  # done when it is on disk; False where it must be asked again; None: it is
+
+
 class TableBuilder:
     """Answers questions; safe to use from several threads at once."""
 
     def __init__(self, source: TableSource, history: History, accounts: Accounts | None = None) -> None:
         self._source, self._history, self._accounts = source, history, accounts
         self._needs_time = (
-            accounts is not None or history.is_guarded or source.catalogue.rule.looks_at_cells
-        )  # of a database, or to judge cells
+            accounts is not None or source.catalogue.rule.looks_at_cells
+        )  # of a ledger, or to judge cells
         self._spaces = Spaces(source)
         self._resolved = lru_cache(maxsize=MOST_RESOLVED)(partial(resolve, catalogue=source.catalogue))
 
@@ -327,20 +336,31 @@ class TableBuilder:
         question = self._resolved(query)
         return self._answered(question, self._verdict(question, job=job), user)
 
-    def ask_at_once(self, query: Query, user: str) -> Answer | None:
-        """The same where it certainly takes a millisecond or two and no database; None for every other question.
+    def ask_at_once(self, query: Query, user: str) -> AtOnce | None:
+        """The same where it certainly takes a few milliseconds and waits for no database; None for other questions.
 
-        Such a question is for a small table of a release. Its names are known, and no rule refuses it: mistakes list
-        alternatives, and refusals look for other tables, which may take longer.
+        Such a question is for a small table of a release, or of all records that is added up. Its names are known, and
+        no rule refuses it: mistakes list alternatives, and refusals look for other tables, which may take longer.
         """
         if self._needs_time or not _has_known_names(query, self.catalogue):
             return None
         question = self._resolved(query)
         if question.cells > MOST_SHORT or not self._source.is_short(question.cube):
             return None
+        is_guarded = self._history.is_guarded
+        if is_guarded and not self._spaces.has(question.cube):
+            return None
         verdict = self._verdict(question, job=False)
-        found = self._answered(question, verdict, user) if verdict.refusal is None else None
-        return found if isinstance(found, Answer) else None
+        if verdict.refusal is not None:
+            return None
+        table = self._source.table(question.cube)
+        promise: Promise | None = Promise()
+        if is_guarded:
+            promise = self._history.collect_at_once(user, self._collecting(question, table)[0])
+        if promise is None:
+            return None
+        answer = answer_of(question, table, verdict, promise.warnings, self._source)
+        return AtOnce(answer, promise.stored)
 
     def _answered(self, question: Question, verdict: Verdict, user: str) -> Answer | Refusal:
         """The answer to a judged question, once it is charged and stored in the history."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice, product
 from threading import Lock
 
 import numpy as np
@@ -23,6 +26,7 @@ from discreet.maths.attacks.information import (
     exact,
     information,
     least_variances,
+    rarely_exact,
     side,
     typical,
 )
@@ -30,6 +34,7 @@ from discreet.programme.cube import Cube, cross_named
 from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
+from discreet.serve.history_chain import Chain, Chains, GroupWriter, Link
 from discreet.serve.history_store import (
     ANONYMOUS,
     NO_INFORMATION,
@@ -48,7 +53,7 @@ from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import Phrase, joined, phrase
 
 MOST_CROSSED = 10_000  # combinations of variables whose counts are known to be guarded or not
-CLOSE = 1e-9  # relative, in the place of rounding errors
+FEW = 8  # other variables of a user that are looked at without the database
 SLACK = 50  # noisy totals may differ by this much more than their populations do
 
 Differing = Callable[[str, str], int | None]  # two bases -> published number who are in only one of them
@@ -79,6 +84,14 @@ class _Judged:
     chosen: Mapping[str, Sums] | None = None  # the same from tables with filters or groups only
 
 
+@dataclass(frozen=True)
+class Promise:
+    """The warnings of a table that was judged without the database, and when it may be sent."""
+
+    warnings: tuple[str, ...] = ()
+    stored: Future[bool] | None = None  # False where it must be judged again; None where all is stored
+
+
 @dataclass(frozen=True, eq=False)
 class _Crossed:
     """Some variables that a user may know together, and which of their counts are guarded."""
@@ -96,7 +109,11 @@ class _Crossed:
 
     def most_of(self, sums: Sums) -> float:
         """The most information on a guarded count, by its own contrast; infinite where that is not among the sums."""
-        return float(sums.plain[self.own].max(initial=NO_INFORMATION)) if len(self.own) else math.inf
+        found = sums.largest_of.get(self)
+        if found is None:
+            found = float(sums.plain[self.own].max(initial=NO_INFORMATION)) if len(self.own) else math.inf
+            sums.largest_of[self] = found
+        return found
 
 
 class _Turns:
@@ -129,6 +146,7 @@ class History:
         """``variance`` is that of the noise of a count."""
         self._database, self._rule, self._variance = database, rule, variance
         self._store = HistoryStore(database)
+        self._chains, self._writer = Chains(), GroupWriter(database, self._store)
         self._turns = _Turns()
         self._crossed: dict[tuple[Space, bool], dict[str, _Crossed]] = {}
 
@@ -160,12 +178,84 @@ class History:
             with self._database.writing() as connection:
                 one_at_a_time(connection, user)
                 now = self._read_again(connection, user, table, read)
-                if now.same(read):
-                    self._store.remember(connection, user, table, found.sums)
-                    if found.chosen is not None:
-                        self._store.remember(connection, user, table.as_choice, found.chosen)
-                    return found.warnings
-            read = now  # a request of this user to another process came in between, and is to be judged, too
+                is_same = now.same(read)
+                answered = self._remember(connection, user, table, read, found) if is_same else None
+            if is_same:
+                self._stored(user, table, read, found, answered)
+                return found.warnings
+            self._break(user, table)
+            read = now  # another request of this user came in between, and is to be judged, too
+
+    def _remember(
+        self, connection: Connection, user: str, table: Collected, read: _Read, found: _Judged
+    ) -> set[str] | None:
+        """Store a table; return all cross-tabulations of all records that the user has, for a new chain."""
+        # a table that adds only populations raises the number as well: what is known of a user has one number
+        sums = found.sums or dict(islice(read.known.sums.items(), 1))
+        self._store.remember(connection, user, table, read.new, sums, read.known)
+        if found.chosen is not None and read.chosen is not None:
+            self._store.remember(connection, user, table.as_choice, (), found.chosen, read.chosen)
+        is_plain = table.is_whole and not read.near.pairs and read.near.crowded is None
+        with self._chains.lock:
+            has_chain = self._chains.get((user, table.counted)) is not None
+        if not is_plain or has_chain or not self._rule.averages:
+            return None
+        return self._store.answered(connection, user, table)
+
+    def _stored(
+        self, user: str, table: Collected, read: _Read, found: _Judged, answered: set[str] | None
+    ) -> None:
+        """Cache what is on disk now."""
+        sums = found.sums or dict(islice(read.known.sums.items(), 1))
+        self._store.stored(user, table, sums, read.known)
+        if found.chosen is not None and read.chosen is not None:
+            self._store.stored(user, table.as_choice, found.chosen, read.chosen)
+        with self._chains.lock:
+            chain = self._chains.get((user, table.counted))
+            if chain is None and answered is not None:
+                self._chains.put((user, table.counted), Chain(read.known.after(sums), answered))
+            elif chain is not None and chain.known.number == read.known.number and self._is_apart(table):
+                self._chains.extend(chain, read.new if table.is_whole else (), sums)
+            elif chain is not None:
+                chain.is_broken = True
+
+    def _break(self, user: str, table: Collected) -> None:
+        """Let further questions of a user wait for their turn: others could always come in between."""
+        with self._chains.lock:
+            chain = self._chains.get((user, table.counted))
+            if chain is not None:
+                chain.is_broken = True
+
+    def _is_apart(self, table: Collected) -> bool:
+        """Whether all records need not be compared with the populations of a table."""
+        if self._rule.difference is None:
+            return True
+        others = (abs(one.total - table.shown.space.total) for one in table.populations if one.base)
+        return all(gap >= self._rule.difference + SLACK for gap in others)
+
+    def collect_at_once(self, user: str, table: Collected) -> Promise | None:
+        """Judge another table of all records without the database, and store it in another thread.
+
+        None where it must be judged by ``collect``: what the user has is not in memory, there is much to look at, or it
+        would be refused.
+        """
+        if not self.is_guarded or table.is_public:
+            return Promise()
+        user = self._owner(user)
+        with self._chains.lock:
+            chain = self._chains.get((user, table.counted)) if table.is_whole else None
+            if chain is None:
+                return None
+            new, known = chain.lacks(table), chain.known
+            others = list(islice(self._others(table, known, large=False), FEW + 1))
+            found = self._averaging(table, new, known, others) if len(others) <= FEW else None
+            if found is None or isinstance(found, Refusal):
+                return None
+            link = Link(chain, user, table, new, found.sums, known)
+            if new:
+                self._chains.extend(chain, new, found.sums)
+            self._writer.add(link)
+        return Promise(found.warnings, link.stored)
 
     def look(self, user: str, table: Collected, differing: Differing) -> Refusal | tuple[str, ...]:
         """Judge another table and store nothing."""
@@ -184,17 +274,17 @@ class History:
         known = self._store.known(connection, user, table) if self._rule.averages else Known()
         new = self._store.new_tables(connection, user, table)
         near = self._near(connection, user, table)
-        is_new = bool(new) or not self._store.has_populations(connection, user, table)
+        is_new = bool(new) or not (near.has_all or self._store.has_populations(connection, user, table))
         chosen = None
         if table.chosen and self._rule.averages and self._rule.largest is not None:
             chosen = self._store.known(connection, user, table.as_choice)
         return _Read(known, new, near, is_new, chosen)
 
     def _read_again(self, connection: Connection, user: str, table: Collected, read: _Read) -> _Read:
-        """What is stored now; where averaging is guarded, every new table of the user has raised the last number."""
-        if not self._rule.averages or self._store.last(connection, user, table) != read.known.number:
-            return self._read(connection, user, table)
-        return replace(read, near=self._near(connection, user, table))
+        """What is stored now; from the first sums of a user on, every change has raised the last number."""
+        if read.known.number and self._store.last(connection, user, table) == read.known.number:
+            return read
+        return self._read(connection, user, table)
 
     def _near(self, connection: Connection, user: str, table: Collected) -> Near:
         if self._rule.difference is None:
@@ -204,13 +294,14 @@ class History:
     def _judge(
         self, table: Collected, read: _Read, differing: Mapping[tuple[str, str], int | None]
     ) -> Refusal | _Judged:
-        averaging = self._averaging(table, read.new, read.known)
+        averaging = self._averaging(table, read.new, read.known, self._others(table, read.known, large=False))
         if isinstance(averaging, Refusal):
             return averaging
         choosing = _Judged({})
         if read.chosen is not None:
             new = [name for name in read.new if name in table.chosen]
-            found = self._averaging(table, new, read.chosen, large=True)
+            others = self._others(table, read.chosen, large=True)
+            found = self._averaging(table, new, read.chosen, others, large=True)
             if isinstance(found, Refusal):
                 return found
             choosing = found
@@ -221,11 +312,18 @@ class History:
         return _Judged(averaging.sums, warnings, None if read.chosen is None else choosing.sums)
 
     def _averaging(
-        self, table: Collected, new: Sequence[str], known: Known, *, large: bool = False
+        self,
+        table: Collected,
+        new: Sequence[str],
+        known: Known,
+        others: Iterable[_Crossed],
+        *,
+        large: bool = False,
     ) -> Refusal | _Judged:
         """The most exposed count among those that the table adds to, with all that is known.
 
-        With ``large`` it is one of the counts above ``largest``, otherwise one of the others.
+        With ``large`` it is one of the counts above ``largest``, otherwise one of the others. ``others`` are further
+        variables of the user, which are looked at where the table itself is not refused.
         """
         if not self._rule.averages or not new:
             return _Judged({})
@@ -234,17 +332,17 @@ class History:
         blocks = seen.blocks
         before = _tensors(seen.sides, blocks, known.every)
         after = (before[0] + added[0], before[1] + added[1])
-        sums = {name: Sums(after[0][at].reshape(-1), after[1][at].reshape(-1)) for name, at in blocks}
-        guarded = self._guarded(seen.sides, seen.space, large)
-        worst = self._worst(seen.sides, seen.space, guarded, before, after)
+        sums = {name: Sums(after[0][at].flatten(), after[1][at].flatten()) for name, at in blocks}
+        guarded, worst = self._guarded(seen.sides, seen.space, large), (0.0, "")
+        if not self._is_low(after, seen.sides, guarded):
+            worst = self._worst(seen.sides, seen.space, guarded, before, after)
         is_refused = self._rule.success is not None and worst[0] > self._rule.success
-        every = {**known.sums, **sums}
-        for one in () if is_refused else self._others(known, sums, seen.space, large):
+        every = ChainMap(sums, dict(known.sums))
+        for one in () if is_refused else others:
             then = _tensors(one.sides, one.blocks, every)
-            if self._is_low(least_variances(*then, one.sides)[one.guarded].min()):
-                continue  # whether it grows or not
-            earlier = _tensors(one.sides, one.blocks, known.sums)
-            worst = max(worst, self._worst(one.sides, seen.space, one.guarded, earlier, then))
+            if not self._is_low(then, one.sides, one.guarded):
+                earlier = _tensors(one.sides, one.blocks, known.sums)
+                worst = max(worst, self._worst(one.sides, seen.space, one.guarded, earlier, then))
         return self._verdict(worst, sums)
 
     def _verdict(self, worst: tuple[float, str], sums: Mapping[str, Sums]) -> Refusal | _Judged:
@@ -296,35 +394,33 @@ class History:
         found: Mask = (sizes > self._rule.largest) == large
         return found
 
-    def _is_low(self, variances: Floats | float) -> Mask:
-        """Whether estimates of these variances are so rarely exact that nothing is refused and no warning is given."""
-        found: Mask = exact(np.asarray(variances), self._variance) <= self._limit * (1 - CLOSE)
-        return found
+    def _is_low(self, known: tuple[Floats, Floats], sides: Sequence[Side], guarded: Mask) -> bool:
+        """Whether guarded counts are so rarely exact that nothing is refused and no warning is given."""
+        return bool(least_variances(*known, sides)[guarded].min(initial=math.inf) >= self._low)
 
-    @property
-    def _limit(self) -> float:
-        """The probability below which nothing is refused and there is no warning."""
-        return min(limit for limit in (self._rule.success, self._rule.warn) if limit is not None)
+    @cached_property
+    def _low(self) -> float:
+        """The variance, in units of the noise's, from which nothing is refused and there is no warning."""
+        limits = [limit for limit in (self._rule.success, self._rule.warn) if limit is not None]
+        return rarely_exact(min(limits), self._variance)
 
-    def _others(
-        self, known: Known, sums: Mapping[str, Sums], space: Space, large: bool
-    ) -> Iterator[_Crossed]:
+    def _others(self, table: Collected, known: Known, *, large: bool) -> Iterator[_Crossed]:
         """Other variables of the user whose bound depends on what is added: their own contrasts are not enough."""
-        changed = {name for names in sums for name in json.loads(names)}
-        found, made = [], self._crossed.setdefault((space, large), {})
+        space, changed = table.shown.space, {one.name for one in table.shown.sides}
+        added = {name for name, _ in table.shown.blocks}
+        made = self._crossed.setdefault((space, large), {})
         if len(made) > MOST_CROSSED:
             made.clear()
         for name, one in known.sums.items():
+            if one.largest * self._low <= 1 or name in added:
+                continue
             crossed = made.get(name)
             if crossed is None:
                 crossed = made[name] = self._make_crossed(space, name, large)
-            if crossed.is_guarded and name not in sums and not changed.isdisjoint(crossed.variables):
-                found.append((crossed, one.largest, crossed.most_of(one)))
-        if not found:
-            return
-        settled = exact(1 / np.array([every for _, every, _ in found]), self._variance) <= self._limit
-        low = self._is_low(1 / np.array([own for _, _, own in found]))
-        yield from (one for (one, _, _), skip in zip(found, settled | low, strict=True) if not skip)
+            if not crossed.is_guarded or changed.isdisjoint(crossed.variables):
+                continue
+            if crossed.most_of(one) * self._low > 1:
+                yield crossed
 
     def _make_crossed(self, space: Space, name: str, large: bool) -> _Crossed:
         sides = tuple(side(one, space.ladder(one)) for one in json.loads(name))
@@ -379,8 +475,9 @@ def _tensors(
     for name, at in blocks:
         found = sums.get(name)
         if found is not None:
-            plain[at] = found.plain.reshape(plain[at].shape)
-            bounded[at] = found.bounded.reshape(plain[at].shape)
+            part = plain[at]
+            part[...] = found.plain.reshape(part.shape)
+            bounded[at] = found.bounded.reshape(part.shape)
     return plain, bounded
 
 
@@ -400,17 +497,24 @@ class Collecting:
         """Every cross-tabulation and every population of an answer."""
         cube = self.question.cube
         seen = shown(cube, self.spaces.of(cube))
-        tables = {_levels(cube, depths): _places(seen, depths) for depths in cube.depths}
-        populations = tuple({one.base: one for one in self._populations(table)}.values())
+        tables = dict(zip(_levels(cube), _places(seen, cube), strict=True))
+        populations = tuple({one.base: one for one in self._populations(table, seen.space)}.values())
         base = cube.base.canonical if cube.base else ""
-        groups = [seen.order[k] for k, axis in enumerate(cube.axes) if axis.is_grouping]
-        filters = not self.question.is_declared
-        chosen = frozenset(
-            name for name, depths in tables.items() if filters or any(depths[at] for at in groups)
-        )
         public = self.source.catalogue.published
         is_public = all(cube.signature(depths) in public for depths in reversed(cube.depths))
+        chosen = self._chosen(tables, seen)
         return Collected(cube.unit, base, cube.count or "", tables, seen, populations, chosen, is_public)
+
+    def _chosen(self, tables: Mapping[str, tuple[int, ...]], seen: Shown) -> frozenset[str]:
+        """The cross-tabulations of a filter or of groups that the user chose."""
+        if not self.question.is_declared:
+            return frozenset(tables)
+        groups = [
+            at for at, axis in zip(seen.order, self.question.cube.axes, strict=True) if axis.is_grouping
+        ]
+        return frozenset(
+            name for name, depths in (tables.items() if groups else ()) if any(depths[at] for at in groups)
+        )
 
     def differing(self, new: str, earlier: str) -> int | None:
         """The published number of records that are in only one of two populations; None where none can be."""
@@ -431,7 +535,7 @@ class Collecting:
         asked = Query(cube.unit, (), where, cube.count or "")
         return value_at(self.source.table(resolve(asked, self.source.catalogue).cube), 0)
 
-    def _populations(self, table: ProtectedTable) -> Iterator[Population]:
+    def _populations(self, table: ProtectedTable, space: Space) -> Iterator[Population]:
         """The populations of a table: all records, those that pass the filter, and each group of a grouping.
 
         A release shows only populations that it has published, which no question here can change.
@@ -440,7 +544,7 @@ class Collecting:
         if not catalogue.may_filter:
             return
         base = cube.base.canonical if cube.base else ""
-        yield Population("", self._number(""))
+        yield Population("", space.total)
         yield Population(base, value_at(table, 0))
         for k, axis in enumerate(cube.axes):
             for node in range(1, len(axis)) if axis.is_grouping else ():
@@ -452,23 +556,25 @@ class Collecting:
                 yield Population(normal, value_at(table, node * cube.strides[k]))
 
 
-def _levels(cube: Cube, depths: Sequence[int]) -> str:
-    """The levels of a cross-tabulation as JSON, as ``Cube.signature`` has them."""
-    both = sorted((axis.variable, depth) for axis, depth in zip(cube.axes, depths, strict=True) if depth)
-    return f"[{', '.join(_level(*one) for one in both)}]"
+def _levels(cube: Cube) -> Iterator[str]:
+    """The levels of each cross-tabulation as JSON, as ``Cube.signature`` has them."""
+    texts = [_levels_of(axis.variable, int(axis.depths.max())) for axis in cube.axes]
+    order = sorted(range(len(texts)), key=lambda k: cube.axes[k].variable)
+    for along in product(*texts):
+        yield f"[{', '.join(along[k] for k in order if along[k])}]"
 
 
 @lru_cache(maxsize=10_000)
-def _level(variable: str, depth: int) -> str:
-    return json.dumps([variable, depth])
+def _levels_of(variable: str, deepest: int) -> tuple[str, ...]:
+    return ("", *(json.dumps([variable, depth]) for depth in range(1, deepest + 1)))
 
 
-def _places(seen: Shown, depths: Sequence[int]) -> tuple[int, ...]:
-    """The depths of a cross-tabulation along each side; a variable that is only filtered has depth 0."""
-    places = [0] * len(seen.sides)
-    for at, depth in zip(seen.order, depths, strict=True):
-        places[at] = depth
-    return tuple(places)
+def _places(seen: Shown, cube: Cube) -> Iterator[tuple[int, ...]]:
+    """The depths of each cross-tabulation along each side; a variable that is only filtered has depth 0."""
+    axis_of = {side: axis for axis, side in enumerate(seen.order)}
+    order = [axis_of.get(side) for side in range(len(seen.sides))]
+    for depths in cube.depths:
+        yield tuple([0 if axis is None else depths[axis] for axis in order])
 
 
 def value_at(table: ProtectedTable, cell: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import ChainMap, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from threading import Lock
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import (
     BigInteger,
-    BindParameter,
     Column,
     ColumnElement,
     CompoundSelect,
@@ -23,6 +22,7 @@ from sqlalchemy import (
     Index,
     LargeBinary,
     MetaData,
+    Select,
     String,
     Table,
     bindparam,
@@ -32,7 +32,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from discreet.io.store import Book, Database, add_new, lay_out, put
+from discreet.io.store import Book, Database, Lines, add_new, lay_out, put, rows_of
 from discreet.serve.information import SET, Shown
 
 Floats = NDArray[np.float64]
@@ -51,6 +51,11 @@ class Sums:
         """The most information on any of them."""
         return float(self.plain.max(initial=NO_INFORMATION))
 
+    @cached_property
+    def largest_of(self) -> dict[object, float]:
+        """The most information on some of them, once it was computed."""
+        return {}
+
 
 @dataclass(frozen=True)
 class Known:
@@ -61,6 +66,11 @@ class Known:
     sets: Mapping[str, Sums] = field(
         default_factory=dict
     )  # the same where users defined sets: those of one table only
+
+    def after(self, sums: Mapping[str, Sums]) -> Known:
+        """What is known after another answer; sums of sets that users defined are not cached."""
+        more = {variables: one for variables, one in sums.items() if SET not in variables}
+        return Known(self.number + 1, {**self.sums, **more})
 
     @property
     def every(self) -> Mapping[str, Sums]:
@@ -155,6 +165,11 @@ class Collected:
         return replace(self, tables=tables, populations=(), part="chosen")
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all records are counted, along axes that the user has not defined."""
+        return not self.base and not self.chosen and not any(one.base for one in self.populations)
+
+    @property
     def _part(self) -> tuple[str, ...]:
         return (self.part,) if self.part else ()
 
@@ -165,6 +180,7 @@ class Near:
 
     pairs: tuple[tuple[str, str], ...] = ()
     crowded: str | None = None
+    has_all: bool = False  # whether the user is known to have all populations of the table
 
 
 class HistoryStore:
@@ -173,6 +189,7 @@ class HistoryStore:
     def __init__(self, database: Database) -> None:
         lay_out(database, _BOOK)
         self._cache: OrderedDict[tuple[str, str], Known] = OrderedDict()
+        self._cached = 0  # sums in it
         self._lock = Lock()
 
     def known(self, connection: Connection, user: str, table: Collected) -> Known:
@@ -180,34 +197,42 @@ class HistoryStore:
         key = (user, table.counted)
         with self._lock:
             known = self._cache.get(key, Known())
-        whose = {"owner": user, "counted": table.counted, "known": known.number}
-        rows = connection.execute(_SINCE, whose).all()
+            if key in self._cache:
+                self._cache.move_to_end(key)
+        whose = {"owner": user, "counted": table.counted}
+        rows = rows_of(connection, _SINCE, {**whose, "known": known.number})
         if rows:
-            more = {row.variables: _sums_of(row.sums) for row in rows}
-            known = Known(max(row.number for row in rows), {**known.sums, **more})
-        self._put(key, known)
+            more = {variables: _sums_of(sums) for variables, sums, _ in rows}
+            known = Known(max(number for _, _, number in rows), {**known.sums, **more})
+            self._put(key, known)
         wanted = [_name(one) for one in table.shown.sets]
-        found = connection.execute(_SETS, {**whose, "names": wanted}).all() if wanted else ()
-        return replace(known, sets={row.variables: _sums_of(row.sums) for row in found})
+        found = _rows_of_names(connection, _sets_of, whose, wanted)
+        return replace(known, sets={variables: _sums_of(sums) for variables, sums in found})
 
     def last(self, connection: Connection, user: str, table: Collected) -> int:
         """The number of the last answer of a user, 0 before the first."""
-        found: int | None = connection.execute(_LAST, {"owner": user, "counted": table.counted}).scalar()
+        ((found,),) = rows_of(connection, _LAST, {"owner": user, "counted": table.counted})
         return found or 0
+
+    def answered(self, connection: Connection, user: str, table: Collected) -> set[str]:
+        """All cross-tabulations of a population that the user has."""
+        ((found,),) = rows_of(connection, _ANSWERED, {"owner": user, "population": table.population})
+        return set(found.split("\n") if found else ())
 
     def new_tables(self, connection: Connection, user: str, table: Collected) -> tuple[str, ...]:
         """The cross-tabulations of a table that the user does not have."""
         names = dict.fromkeys(table.tables)
-        asked = {"owner": user, "population": table.population, "names": list(names)}
-        for found in connection.execute(_KNOWN, asked).scalars():
-            del names[found]
+        whose = {"owner": user, "population": table.population}
+        for (found,) in _rows_of_names(connection, _answered_of, whose, names):
+            for one in found.split("\n") if found else ():
+                del names[one]
         return tuple(names)
 
     def has_populations(self, connection: Connection, user: str, table: Collected) -> bool:
         """Whether the user has seen all populations of a table."""
         names = {_name(one.base) for one in table.populations}
-        asked = {"owner": user, "counted": table.counted, "names": list(names)}
-        return connection.execute(_KNOWN_POPULATIONS, asked).scalar_one() == len(names)
+        whose = {"owner": user, "counted": table.counted}
+        return len(_rows_of_names(connection, _populations_of, whose, names)) == len(names)
 
     def near(self, connection: Connection, user: str, table: Collected, reach: int) -> Near:
         """Pairs of a new and an earlier population whose totals differ by less; those of one table are pairs, too.
@@ -220,9 +245,13 @@ class HistoryStore:
             some = every[start : start + AT_ONCE]
             asked: dict[str, Any] = {"owner": user, "counted": table.counted, "reach": reach}
             for k, new in enumerate(some):
-                asked |= {f"total{k}": new.total, f"name{k}": _name(new.base)}
-            for row in connection.execute(_nearest(len(some)), asked):
-                earlier[start + row.k].append(row.base)
+                asked[f"total{k}"] = new.total
+            for k, base in rows_of(connection, _nearest(len(some)), asked):
+                earlier[start + k].append(base)
+        has_all = all(one.base in found for one, found in zip(every, earlier, strict=True))
+        earlier = [
+            [base for base in found if base != one.base] for one, found in zip(every, earlier, strict=True)
+        ]
         crowded = next(
             (one.base for one, found in zip(every, earlier, strict=True) if len(found) > MOST_COMPARED), None
         )
@@ -231,53 +260,72 @@ class HistoryStore:
             others = [one for one in every if one.base != new.base]
             beside = [one.base for one in others if abs(one.total - new.total) < reach]
             pairs.update(dict.fromkeys((new.base, base) for base in (*found, *beside)))
-        return Near(tuple(pairs) if crowded is None else (), crowded)
+        return Near(tuple(pairs) if crowded is None else (), crowded, has_all)
 
-    def remember(self, connection: Connection, user: str, table: Collected, sums: Mapping[str, Sums]) -> None:
-        """Store what the user receives now, and what is known with it."""
+    def remember(
+        self,
+        connection: Connection,
+        user: str,
+        table: Collected,
+        new: Iterable[str],
+        sums: Mapping[str, Sums],
+        known: Known,
+    ) -> None:
+        """Store the new cross-tabulations that the user receives now, and what is known with them.
+
+        ``known`` is what is stored, of which every change raises the number; :meth:`stored` is to be called once the
+        transaction is on disk.
+        """
         whose = {"owner": user, "population": table.population}
-        add_new(connection, _answered, [{**whose, "levels": levels} for levels in table.tables])
+        add_new(connection, _answered, [{**whose, "levels": levels} for levels in new])
         who = {"owner": user, "counted": table.counted}
-        if sums:
-            number = self.last(connection, user, table) + 1
-            rows = [
-                {**who, "name": _name(variables), "variables": variables, "sums": _bytes_of(one)}
-                for variables, one in sums.items()
-            ]
-            of_sets = [row for row in rows if SET in str(row["variables"])]
-            of_nodes = [{**row, "number": number} for row in rows if SET not in str(row["variables"])]
-            put(connection, _sums, of_nodes, ("number", "sums"))
-            put(connection, _sets, of_sets, ("sums",))
+        rows = [
+            {**who, "name": _name(variables), "variables": variables, "sums": _bytes_of(one)}
+            for variables, one in sums.items()
+        ]
+        number = known.number + 1
+        put(
+            connection,
+            _sums,
+            [{**row, "number": number} for row in rows if SET not in row["variables"]],
+            ("number", "sums"),
+        )
+        put(connection, _sets, [row for row in rows if SET in row["variables"]], ("sums",))
         bases = [
             {**who, "name": _name(one.base), "base": one.base, "total": one.total}
             for one in table.populations
         ]
         add_new(connection, _populations, bases)
 
+    def stored(self, user: str, table: Collected, sums: Mapping[str, Sums], known: Known) -> None:
+        """Cache what is on disk now, so that the next question need not read it."""
+        if sums:
+            self._put((user, table.counted), known.after(sums))
+
     def _put(self, key: tuple[str, str], known: Known) -> None:
-        """Cache what was read, and evict the least recently used first."""
+        """Cache what was read or stored, and evict the least recently used first."""
         with self._lock:
+            earlier = self._cache.pop(key, None)
+            if earlier is not None and earlier.number > known.number:
+                known = earlier
             self._cache[key] = known
-            self._cache.move_to_end(key)
-            while len(self._cache) > 1 and sum(len(one.sums) for one in self._cache.values()) > MOST_CACHED:
-                self._cache.popitem(last=False)
+            self._cached += len(known.sums) - (0 if earlier is None else len(earlier.sums))
+            while len(self._cache) > 1 and self._cached > MOST_CACHED:
+                _, oldest = self._cache.popitem(last=False)
+                self._cached -= len(oldest.sums)
 
 
 @cache
 def _nearest(number: int) -> CompoundSelect[Any]:
-    """For ``number`` new populations the earlier ones with near totals, one more than can be compared."""
+    """For ``number`` new populations the earlier ones with near totals and itself, one more than can be compared."""
     columns, reach = _populations.c, bindparam("reach", type_=BigInteger)
-    total, base = columns.total, columns.name
     parts = []
     for k in range(number):
         at = bindparam(f"total{k}", type_=BigInteger)
         wanted = select(literal(k).label("k"), columns.base).where(
-            *_of(_populations, "counted"),
-            base != bindparam(f"name{k}"),
-            total > at - reach,
-            total < at + reach,
+            *_of(_populations, "counted"), columns.total > at - reach, columns.total < at + reach
         )
-        parts.append(select(wanted.limit(MOST_COMPARED + 1).subquery()))
+        parts.append(select(wanted.limit(MOST_COMPARED + 2).subquery()))
     return union_all(*parts)
 
 
@@ -287,16 +335,47 @@ def _of(table: Table, kind: str) -> tuple[ColumnElement[bool], ColumnElement[boo
 
 
 # built once: building a statement takes longer than SQLite needs to execute it
-_NAMES: BindParameter[str] = bindparam("names", expanding=True)
 _SINCE = select(_sums.c.variables, _sums.c.sums, _sums.c.number).where(
-    *_of(_sums, "counted"), _sums.c.number > bindparam("known")
+    *_of(_sums, "counted"), _sums.c.number > bindparam("known", type_=BigInteger)
 )
 _LAST = select(func.max(_sums.c.number)).where(*_of(_sums, "counted"))
-_SETS = select(_sets.c.variables, _sets.c.sums).where(*_of(_sets, "counted"), _sets.c.name.in_(_NAMES))
-_KNOWN = select(_answered.c.levels).where(*_of(_answered, "population"), _answered.c.levels.in_(_NAMES))
-_KNOWN_POPULATIONS = select(func.count()).where(
-    *_of(_populations, "counted"), _populations.c.name.in_(_NAMES)
-)
+
+
+@cache
+def _sets_of(number: int) -> Select[Any]:
+    return select(_sets.c.variables, _sets.c.sums).where(*_of(_sets, "counted"), _named(_sets.c.name, number))
+
+
+# as one row: the driver gives way to other threads after each
+_ANSWERED = select(Lines(_answered.c.levels)).where(*_of(_answered, "population"))
+
+
+@cache
+def _answered_of(number: int) -> Select[Any]:
+    return _ANSWERED.where(_named(_answered.c.levels, number))
+
+
+@cache
+def _populations_of(number: int) -> Select[Any]:
+    return select(_populations.c.name).where(
+        *_of(_populations, "counted"), _named(_populations.c.name, number)
+    )
+
+
+def _named(column: Column[str], number: int) -> ColumnElement[bool]:
+    return column.in_([bindparam(f"name{k}") for k in range(number)])
+
+
+def _rows_of_names(
+    connection: Connection, of: Callable[[int], Select[Any]], whose: Mapping[str, str], names: Iterable[str]
+) -> list[tuple[Any, ...]]:
+    """The rows of some names; the last one is repeated, so that few different statements are compiled."""
+    every = list(names)
+    if not every:
+        return []
+    number = 1 << (len(every) - 1).bit_length()
+    every += every[-1:] * (number - len(every))
+    return rows_of(connection, of(number), {**whose, **{f"name{k}": one for k, one in enumerate(every)}})
 
 
 def _name(text: str) -> str:

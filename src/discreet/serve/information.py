@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from threading import Lock
 
@@ -35,6 +35,7 @@ Integers = NDArray[np.int64]
 Block = tuple[
     str, tuple[slice, ...]
 ]  # names of variables, as JSON, and where their contrasts are in a tensor
+MOST_BLOCKS = 10_000  # combinations of variables whose parts are cached
 SET = "#"  # between the name of a variable and that of a user's sets of its codes
 
 
@@ -51,6 +52,11 @@ class Spaces:
         with self._lock:
             return self._spaces.setdefault(key, Space(self._source, *key))
 
+    def has(self, cube: Cube) -> bool:
+        """Whether all that is known of a table of all records has been looked up."""
+        space = self._spaces.get((cube.unit, cube.count or ""))
+        return space is not None and space.has(cube)
+
 
 class Space:
     """All records of a unit, or those of a 0/1 column: what is known of each variable."""
@@ -62,9 +68,14 @@ class Space:
         self._sides: dict[str, Side] = {}
 
     @cached_property
-    def records(self) -> int:
+    def total(self) -> int:
         """The published number of them."""
-        return max(1, self._published(Cube("", self._unit, (), None, self._count or None)).get(0, 0))
+        return self._published(Cube("", self._unit, (), None, self._count or None)).get(0, 0)
+
+    @property
+    def records(self) -> int:
+        """The same, but at least 1."""
+        return max(1, self.total)
 
     def ladder(self, variable: str) -> Ladder:
         """The codes of a variable with the published number of records of each."""
@@ -78,6 +89,11 @@ class Space:
         axes = () if known is None else known.breakdowns.values()
         deepest = max((axis.levels for axis in axes), key=len, default=())
         return deepest[depth - 1] if depth <= len(deepest) else f"{variable}:{depth}"
+
+    def has(self, cube: Cube) -> bool:
+        """Whether a table has no filter, and its axes and the number of records have been looked up."""
+        is_known = "total" in vars(self) and all(axis.full_name in self._sides for axis in cube.axes)
+        return is_known and cube.base is None
 
     def axis(self, axis: Breakdown) -> tuple[Seen, ...]:
         """What an axis without a filter sees at each depth."""
@@ -160,11 +176,16 @@ class Shown:
 
 def blocks_of(sides: Sequence[Side], names: Sequence[str]) -> tuple[Block, ...]:
     """The parts of a tensor: of each variable nothing, the contrasts of its nodes, or that of a user's sets."""
+    return _blocks(tuple((one.name, one.rungs, sets) for one, sets in zip(sides, names, strict=True)))
+
+
+@lru_cache(maxsize=MOST_BLOCKS)
+def _blocks(sides: tuple[tuple[str, int, str], ...]) -> tuple[Block, ...]:
     kinds = []
-    for one, sets in zip(sides, names, strict=True):
-        nodes = one.rungs - bool(sets)
-        kind = [("", slice(0, 1)), (one.name, slice(1, nodes))]
-        kinds.append([*kind, (f"{one.name}{SET}{sets}", slice(nodes, nodes + 1))] if sets else kind)
+    for name, rungs, sets in sides:
+        nodes = rungs - bool(sets)
+        kind = [("", slice(0, 1)), (name, slice(1, nodes))]
+        kinds.append([*kind, (f"{name}{SET}{sets}", slice(nodes, nodes + 1))] if sets else kind)
     return tuple(
         (json.dumps([name for name, _ in chosen if name]), tuple(at for _, at in chosen))
         for chosen in product(*kinds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,7 +11,6 @@ from discreet.io.progress import Progress, Quiet
 from discreet.io.register import Register
 from discreet.maths.cells.keys import derive
 from discreet.maths.privacy.accounting import EpsilonDelta
-from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
 from discreet.perturb.mechanism import Mechanism
@@ -19,7 +19,7 @@ from discreet.perturb.private import PrivateMechanism
 from discreet.perturb.reach import neighbour_problems
 from discreet.perturb.weak import weak_problems
 from discreet.population.place_columns import place_column_problems
-from discreet.programme.noise import Claim
+from discreet.programme.noise import CellKeyNoise, Claim
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, HistoryRule, ServeRule
 from discreet.release.reader import Release
@@ -59,9 +59,7 @@ def serve_programme(
     _refuse_fresh(programme)
     require_none(place_column_problems(programme))
     key = bound_key(programme, secret, register)
-    chosen = mechanism(programme, secret, key)
-    require_none(weak_problems(programme, chosen))
-    _record(programme, secret, chosen, register, another_ptable)
+    chosen = _recorded(programme, secret, key, register, another_ptable)
     noise = chosen.noise().public(programme.release.disclose)
     accounts, private = None, None
     if isinstance(chosen, PrivateMechanism):
@@ -80,9 +78,10 @@ def serve_programme(
     if accounts is not None and private is not None:
         _refuse_large_delta(programme, private, max(len(unit) for unit in units.values()))
     if private is None:
-        source = MicrodataSource(catalogue, units, lambda cube: chosen, NoiseRanges(noise))
+        source = MicrodataSource(catalogue, units, lambda cube: chosen, NoiseRanges(noise), threads)
     else:
-        source = MicrodataSource(catalogue, units, private.mechanism, NoiseRanges(noise, private.law))
+        ranges = NoiseRanges(noise, private.law)
+        source = MicrodataSource(catalogue, units, private.mechanism, ranges, threads)
     rule = programme.serve.history
     variance = _variance(chosen, private, catalogue) if rule.is_guarded else 0.0
     history = History(store.database, rule, variance)
@@ -105,17 +104,22 @@ def _variance(chosen: Mechanism, private: PrivateTables | None, catalogue: Catal
     return min(private.law(one).row(LARGE).variance for one in catalogue.statistics())
 
 
-def _record(
-    programme: Programme, secret: bytes, chosen: Mechanism, register: Register | None, forced: bool
-) -> None:
-    """Record the builder under the secret before it answers; noise without cell keys is not recorded."""
-    if register is None or not isinstance(chosen, CellKeyMechanism):
-        return
-    digests = run_digests(programme, secret, chosen, digest_inputs(programme, secret))
-    now = datetime.now(UTC)
-    issued = issuing(programme, chosen, digests, register, run_id="", time=now, forced=forced, served=True)
-    if issued is not None:
-        issued.record()
+def _recorded(
+    programme: Programme, secret: bytes, key: bytes, register: Register | None, forced: bool
+) -> Mechanism:
+    """The noise, recorded under the secret before it answers; noise without cell keys is not recorded."""
+    is_recorded = register is not None and isinstance(programme.noise, CellKeyNoise)
+    with ThreadPoolExecutor(1) as beside:  # files are digested while the noise is made
+        digests = beside.submit(digest_inputs, programme, secret) if is_recorded else None
+        chosen = mechanism(programme, secret, key)
+        require_none(weak_problems(programme, chosen))
+    if digests is not None:
+        found = run_digests(programme, secret, chosen, digests.result())
+        now = datetime.now(UTC)
+        issued = issuing(programme, chosen, found, register, run_id="", time=now, forced=forced, served=True)
+        if issued is not None:
+            issued.record()
+    return chosen
 
 
 def _accounts(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import takewhile
 from threading import Lock
 from typing import Protocol
 
@@ -24,11 +23,14 @@ from discreet.serve.ahead import CellsAhead, likely_cubes
 from discreet.serve.cache import key_of, table_cache
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.noise_ranges import NoiseRanges, Ranges
-from discreet.tabulate.counter import AxisRows, DenseGrid, Nodes, SparseGrid, counted, grid_for
+from discreet.tabulate.counter import AxisRows, CubeCounter, DenseGrid, Nodes, SparseGrid, counted, grid_for
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 RECORD_STEPS = 4e8  # records that one step of counting looks at in a second, on a slow core
 CELLS = 2e7  # cells that are rolled up and perturbed in a second
+MOST_SHORT = 50_000  # cells, margins included, of a table that is added up at once
+ROOM = 1 << 16  # cells of a grid that several cubes are counted through
+BLOCK = 1 << 19  # records that are counted into several cubes before the next ones
 NARROW = 256  # axes of at most this many nodes are stored as bytes
 
 Mask = NDArray[np.bool_]
@@ -43,17 +45,30 @@ def never() -> bool:
 class EncodedUnit:
     """The encoded records of one unit in memory; safe for threads."""
 
-    def __init__(self, blocks: Sequence[EncodedRecords], axes: Sequence[Breakdown]) -> None:
-        """Store all blocks; ``axes`` are the breakdowns that can be counted without delay."""
-        first = blocks[0]
-        self._codes = {name: np.concatenate([block.codes[name] for block in blocks]) for name in first.codes}
-        self._flags = {name: np.concatenate([block.flags[name] for block in blocks]) for name in first.flags}
-        self._keys = np.concatenate([block.keys for block in blocks])
+    def __init__(
+        self,
+        blocks: Iterable[EncodedRecords],
+        axes: Sequence[Breakdown],
+        likely: Iterable[Cube] = (),
+        threads: int = 1,
+    ) -> None:
+        """Store all blocks, and count the cells of the first likely cubes while the next blocks are read.
+
+        The nodes of records along ``axes`` are stored once a table needs them.
+        """
+        self._ahead = CellsAhead()
+        read = list(self._counted_ahead(next(self._ahead.wanted(likely), ()), blocks, threads))
+        with ThreadPoolExecutor(threads) as pool:
+            codes = pool.map(
+                lambda name: np.concatenate([block.codes[name] for block in read]), read[0].codes
+            )
+            self._codes = dict(zip(read[0].codes, codes, strict=True))
+        self._flags = {name: np.concatenate([block.flags[name] for block in read]) for name in read[0].flags}
+        self._keys = np.concatenate([block.keys for block in read])
         narrow = [axis for axis in axes if 1 < len(axis) <= NARROW]
         wide = [axis for axis in axes if len(axis) > NARROW]
         self._narrow = _NodeColumns(narrow, self._codes, len(self), np.uint8)
         self._wide = _NodeColumns(wide, self._codes, len(self), np.uint32)
-        self._ahead = CellsAhead()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -66,13 +81,32 @@ class EncodedUnit:
         """How many records are read for a cube."""
         return 0 if self._ahead.has(cube) else len(self)
 
-    def prepare(self, likely: Iterable[Cube] = (), stopped: Stopped = never) -> None:
-        """Fill all columns now instead of on first use, and count the cells of likely cubes as far as there is room."""
-        self._narrow.fill(stopped)
-        self._wide.fill(stopped)
-        for cube in takewhile(lambda _: not stopped(), likely):
-            if self._ahead.wants(cube):
-                self._ahead.add(cube, *self._grid(cube).finest())
+    def prepare(self, likely: Iterable[Cube] = (), stopped: Stopped = never, threads: int = 1) -> None:
+        """Count the cells of further likely cubes ahead, as far as there is room."""
+        for some in self._ahead.wanted(likely):
+            for _ in self._counted_ahead(some, self._blocks(), threads):
+                if stopped():
+                    return
+
+    def _counted_ahead(
+        self, some: Sequence[Cube], blocks: Iterable[EncodedRecords], threads: int
+    ) -> Iterator[EncodedRecords]:
+        """Pass blocks on, and add the cells of some cubes once all have passed."""
+        with ThreadPoolExecutor(threads) as pool:
+            counter = CubeCounter(some, pool, ROOM)
+            for block in blocks:
+                counter.add(block)
+                yield block
+        for k, cube in enumerate(some):
+            finest = counter.finest(k)
+            self._ahead.add(cube, finest.positions, finest.cells)
+
+    def _blocks(self) -> Iterator[EncodedRecords]:
+        """All records in parts, as they are counted together; nothing is copied."""
+        for start in range(0, len(self), BLOCK):
+            part = slice(start, start + BLOCK)
+            codes = {name: column[part] for name, column in self._codes.items()}
+            yield EncodedRecords(codes, self._keys[part], flags={}, weights={})
 
     def _grid(self, cube: Cube) -> DenseGrid | SparseGrid:
         narrow, wide = self._columns(cube)
@@ -125,12 +159,6 @@ class _NodeColumns:
                     self._fill(row, axis)
         return {axis.full_name: row for row, axis in found}
 
-    def fill(self, stopped: Stopped) -> None:
-        """Fill all rows."""
-        for row, axis in takewhile(lambda _: not stopped(), self._axes.values()):
-            with self._lock:
-                self._fill(row, axis)
-
     def _fill(self, row: int, axis: Breakdown) -> None:
         if row in self._filled:
             return
@@ -160,7 +188,7 @@ class TableSource(Protocol):
         """About how long a table would take now."""
 
     def is_short(self, cube: Cube) -> bool:
-        """Whether a table certainly takes a millisecond at most."""
+        """Whether a table certainly takes a millisecond or two."""
 
     def prepare(self, stopped: Stopped = never) -> None:
         """Do the work that would slow down the first questions; safe while questions are answered."""
@@ -175,9 +203,11 @@ class MicrodataSource:
         units: dict[str, EncodedUnit],
         mechanism: Callable[[Cube], Mechanism],
         noise: NoiseRanges,
+        threads: int = 1,
     ) -> None:
-        """``mechanism`` gives the noise of every cross-tabulation of a cube."""
+        """``mechanism`` gives the noise of every cross-tabulation of a cube; ``threads`` count cells ahead."""
         self._catalogue, self._units, self._mechanism, self._noise = catalogue, units, mechanism, noise
+        self._threads = threads
         self._cache = table_cache()
 
     @property
@@ -191,10 +221,10 @@ class MicrodataSource:
         return self._noise
 
     def prepare(self, stopped: Stopped = never) -> None:
-        """Look up the nodes of every record along every axis, and count the cells of likely tables."""
+        """Count the cells of likely tables."""
         for name, unit in self._units.items():
             likely = likely_cubes(name, list(_axes(self._catalogue, name)), self._catalogue.places)
-            unit.prepare(likely, stopped)
+            unit.prepare(likely, stopped, self._threads)
 
     def lacks(self, cube: Cube) -> str:
         """Nothing: any cross can be counted."""
@@ -208,8 +238,10 @@ class MicrodataSource:
         return self._units[cube.unit].reads(cube) * steps / RECORD_STEPS + cube.size / CELLS
 
     def is_short(self, cube: Cube) -> bool:
-        """No: all records are read."""
-        return False
+        """Whether a small table is in the cache, or is added up."""
+        if cube.size > MOST_SHORT:
+            return False
+        return self._cache.get(key_of(cube)) is not None or not self._units[cube.unit].reads(cube)
 
     def table(self, cube: Cube) -> ProtectedTable:
         """Count and perturb a table, or take it from the cache."""
@@ -240,7 +272,8 @@ def _read_unit(run: Run, catalogue: Catalogue, unit: Unit, relocations: Places |
     axes = list(_axes(catalogue, unit.name))
     every_axis = [Cube("", unit.name, (axis,)) for axis in axes]
     every_count = [Cube("", unit.name, (), count=name) for name in catalogue.counts.get(unit.name, ())]
-    return EncodedUnit(list(run.blocks(unit, every_axis + every_count, relocations)), axes)
+    likely = likely_cubes(unit.name, axes, catalogue.places)
+    return EncodedUnit(run.blocks(unit, every_axis + every_count, relocations), axes, likely, run.threads)
 
 
 def _axes(catalogue: Catalogue, unit: str) -> Iterable[Breakdown]:

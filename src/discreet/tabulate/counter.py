@@ -204,13 +204,14 @@ _Weights = tuple[DenseGrid | SparseGrid, DenseGrid | SparseGrid]  # sums, and th
 class CubeCounter:
     """The accumulators of some cubes of one unit; blocks are added in any order, each on any number of threads.
 
-    Cubes of moderate size are counted through parents, several cubes at once; the others by themselves.
+    Cubes of moderate size are counted through parents, several cubes at once; the others by themselves. A parent takes
+    no more memory than its cubes, or than ``room`` cells.
     """
 
-    def __init__(self, cubes: Sequence[Cube], pool: Executor) -> None:
+    def __init__(self, cubes: Sequence[Cube], pool: Executor, room: int = 0) -> None:
         self._cubes, self._pool = cubes, pool
         alone = [k for k, cube in enumerate(cubes) if not _is_shared(cube)]
-        parents = _parents(cubes, set(range(len(cubes))).difference(alone))
+        parents = _parents(cubes, set(range(len(cubes))).difference(alone), room)
         self._rows = _Rows(
             [axis for k in alone for axis in cubes[k].axes if len(axis) > 1],
             [classes for _, some in parents for parent in some for classes in parent.cross.values()],
@@ -276,12 +277,12 @@ def _is_shared(cube: Cube) -> bool:
     return cube.weight is None and cube.size <= DENSE_CELLS and can_share(cube)
 
 
-def _parents(cubes: Sequence[Cube], shared: set[int]) -> list[tuple[_Who, Sequence[Parent]]]:
+def _parents(cubes: Sequence[Cube], shared: set[int], room: int) -> list[tuple[_Who, Sequence[Parent]]]:
     """The walks: whom each counts, and its parents."""
     of: dict[_Who, dict[int, Cube]] = {}
     for k in sorted(shared):
         of.setdefault(_who(cubes[k]), {})[k] = cubes[k]
-    return [(who, some) for who, members in of.items() for some in walks(parents_of(members))]
+    return [(who, some) for who, members in of.items() for some in walks(parents_of(members, room))]
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,7 +102,7 @@ class Parent:
 
     cross: Cross
     cubes: list[int]
-    room: int  # cells that the cubes have, margins included: a parent never takes more memory than they do
+    room: int  # cells that the cubes have, margins included
 
     @cached_property
     def cells(self) -> int:
@@ -121,8 +121,11 @@ class Parent:
         return position
 
 
-def parents_of(cubes: Mapping[int, Cube]) -> list[Parent]:
-    """Divide cubes among parents; large cubes first, each joins the parent that grows least by it."""
+def parents_of(cubes: Mapping[int, Cube], room: int = 0) -> list[Parent]:
+    """Divide cubes among parents; large cubes first, each joins the parent that grows least by it.
+
+    A parent may have ``room`` cells even where its cubes have fewer.
+    """
     partitions = Partitions()
     crosses = {k: partitions.of(cube) for k, cube in cubes.items()}
     parents: list[Parent] = []
@@ -130,7 +133,7 @@ def parents_of(cubes: Mapping[int, Cube]) -> list[Parent]:
         best: tuple[float, int, Parent] | None = None
         for parent in parents[-_TRIED:]:
             before = cells_in(parent.cross)
-            most = max(before, min(MOST_SHARED, parent.room + cubes[k].size))
+            most = max(before, min(MOST_SHARED, max(room, parent.room + cubes[k].size)))
             after = partitions.cells_of_both(parent.cross, crosses[k], most)
             if after <= most and (best is None or (after / before, after) < best[:2]):
                 best = after / before, after, parent

@@ -16,6 +16,7 @@ from discreet.maths.attacks.information import (
     exact,
     information,
     least_variances,
+    rarely_exact,
     seen,
     seen_groups,
     seen_of_parts,
@@ -187,3 +188,18 @@ def test_what_users_who_pool_have_together() -> None:
         together = least_variances(users * plain, users * bounded, [axis])
         assert together == pytest.approx(alone / users)
         assert exact(np.array([0.5496 / users]), 1.0) == pytest.approx([success], abs=0.005)
+
+
+@pytest.mark.parametrize("variance", [0.3, 2.0, 50.0])
+@pytest.mark.parametrize("chance", [1e-6, 0.01, 0.34, 0.5, 0.75, 0.999999])
+def test_from_a_least_variance_on_counts_are_rarely_exact(chance: float, variance: float) -> None:
+    """Never more often than declared, and there is no smaller one but for rounding."""
+    least = rarely_exact(chance, variance)
+    assert exact(np.array(least), variance) <= chance
+    assert exact(np.array(least * (1 - 1e-6)), variance) > chance
+
+
+def test_without_noise_or_limit_every_count_may_be_exact() -> None:
+    assert rarely_exact(0.5, 0.0) == np.inf
+    assert rarely_exact(0.0, 2.0) == np.inf
+    assert rarely_exact(1.0, 2.0) == 0

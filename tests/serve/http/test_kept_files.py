@@ -5,6 +5,7 @@ from pathlib import Path
 
 from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Answer, Refusal
+from discreet.serve.builder import AtOnce
 from discreet.serve.http.downloads import FILE_OVERHEAD, File, file_cache
 from discreet.serve.http.security import Role, create_token
 from discreet.serve.open import TableBuilder
@@ -27,7 +28,7 @@ class Counted:
         self.users.append(user)
         return self._builder.ask(query, user, job=job)
 
-    def ask_at_once(self, query: Query, user: str) -> Answer | None:
+    def ask_at_once(self, query: Query, user: str) -> AtOnce | None:
         found = self._builder.ask_at_once(query, user)
         self.users += [] if found is None else [user]
         return found

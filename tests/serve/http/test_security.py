@@ -135,7 +135,8 @@ def test_an_error_of_our_own_tells_nothing_and_logs_no_text(
         ask_at_once = broken if at_once else builder.ask_at_once
 
     with caplog.at_level(logging.INFO):
-        answer = web(Broken()).post("/api/v1/table", json={"axes": ["SEX"]})
+        where = "" if at_once else 'AGE == "Y_LT15"'
+        answer = web(Broken()).post("/api/v1/table", json={"axes": ["SEX"], "where": where})
     assert "12345" not in answer.text
     problem(answer, 500)
     assert "12345" not in caplog.text

@@ -23,7 +23,7 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.maths.attacks.averaging import successes
+from discreet.maths.attacks.averaging import contour, successes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,6 +32,7 @@ Mask = NDArray[np.bool_]
 FEWEST = 4  # people: fewer make at most 7 groups, whose answers have at most 2.7/V of information, whatever is asked
 DENSEST = 4_000_000  # rows x leaves of groups whose products between rungs are computed
 CLOSE = 1e-12
+ROUNDED = 1e-9  # relative: more than the rounding errors of a probability and its inverse
 TINY = 1e-280  # in the place of no information
 LARGEST = 1e100  # a variance above this is infinite
 
@@ -248,6 +249,19 @@ class Side:
         """The number of rungs."""
         return len(self.shares)
 
+    @cached_property
+    def filled(self) -> tuple[Floats, Floats]:
+        """(depth, rung), plain and bounded, with the weight that is shown in the place of the even weight's."""
+        return (
+            np.column_stack([self.inside, self.plain[:, 1:]]),
+            np.column_stack([self.inside, self.bounded[:, 1:]]),
+        )
+
+    @cached_property
+    def squares(self) -> tuple[Floats, Floats]:
+        """(target, rung, 1): squares of u't, and (target, rung): those of the rungs that are used together."""
+        return (self.floors**2)[:, :, None], self.sums**2
+
 
 def side(name: str, ladder: Ladder, rows: Sequence[Seen] = ()) -> Side:
     """A variable whose depths see these."""
@@ -284,7 +298,9 @@ def with_sets(one: Side, sees: Sequence[float], share: float) -> Side:
 
 def contracted(tensor: Floats, matrices: Sequence[Floats]) -> Floats:
     """Sum over each index of a tensor, times a matrix of each."""
-    return reduce(lambda rest, matrix: np.tensordot(rest, matrix, axes=(0, 0)), matrices, tensor)
+    for matrix in matrices:  # each takes the first index away, and adds that of its columns at the end
+        tensor = tensor.reshape(len(matrix), -1).T @ matrix
+    return tensor.reshape([matrix.shape[1] for matrix in matrices])
 
 
 def typical(shares: Sequence[Floats], records: float) -> Floats:
@@ -298,13 +314,12 @@ def information(sides: Sequence[Side], new: Floats, records: float) -> tuple[Flo
     A count of n people is in at most n cells that are not empty: weights h of its cells are h + (inside - h) / n.
     """
     rare = 1 / np.maximum(typical([one.shares for one in sides], records), FEWEST)
-    found = []
-    for matrices in ([one.plain for one in sides], [one.bounded for one in sides]):
-        filled = [
-            np.column_stack([one.inside, matrix[:, 1:]]) for one, matrix in zip(sides, matrices, strict=True)
-        ]
-        found.append(contracted(new, matrices) * (1 - rare) + contracted(new, filled) * rare)
-    return found[0], found[1]
+    often = 1 - rare
+    plain = contracted(new, [one.plain for one in sides]) * often
+    bounded = contracted(new, [one.bounded for one in sides]) * often
+    plain += contracted(new, [one.filled[0] for one in sides]) * rare
+    bounded += contracted(new, [one.filled[1] for one in sides]) * rare
+    return plain, bounded
 
 
 def least_variances(plain: Floats, bounded: Floats, sides: Sequence[Side]) -> Floats:
@@ -317,11 +332,19 @@ def least_variances(plain: Floats, bounded: Floats, sides: Sequence[Side]) -> Fl
     for along in sides:  # each takes the first index away, and adds that of its targets at the end
         targets, rungs = along.floors.shape
         rest = one.shape[1:]
-        weighed = (along.floors**2)[:, :, None] * one.reshape(1, rungs, -1)
-        one = weighed.max(axis=1).T.reshape(*rest, targets)
-        every = ((along.sums**2) @ every.reshape(rungs, -1)).T.reshape(*rest, targets)
+        single, together = along.squares
+        one = (single * one.reshape(1, rungs, -1)).max(axis=1).T.reshape(*rest, targets)
+        every = (together @ every.reshape(rungs, -1)).T.reshape(*rest, targets)
     found = np.maximum(one, every)
     return np.where(found > LARGEST, np.inf, found)
+
+
+def rarely_exact(chance: float, variance: float) -> float:
+    """The least variance, in units of the noise's, with which a count is found exactly with at most this probability.
+
+    It is rounded up by more than the errors of ``exact``, whose probability from here on is never larger.
+    """
+    return contour(chance) / variance * (1 + ROUNDED) if chance > 0 and variance > 0 else math.inf
 
 
 def exact(variances: Floats, variance: float) -> Floats:

@@ -140,9 +140,13 @@ class WorkerPool:
 
         Short work that no user can make long needs no ``user``; it has a turn of its own, and no share.
         """
-        future = self._queued(work, user)
+        return await self.wait(self._queued(work, user))
+
+    async def wait(self, future: Future[T]) -> T:
+        """Wait for what another thread does; a timeout is a problem with the time to retry."""
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
+            async with asyncio.timeout(self._limits.seconds):
+                return await asyncio.wrap_future(future)
         except TimeoutError:
             # work that has begun goes on and counts as pending until it is done
             future.cancel()

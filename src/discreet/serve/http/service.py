@@ -90,7 +90,8 @@ class Service:
         """Answer a question as a file, or take it from the cache where it was made before in the same ``way``.
 
         Where users are charged or have a history, only files of this user are taken: they were charged and stored.
-        A file that is ``light`` to write is made at once where the answer is short, too: a thread would cost more.
+        A file that is ``light`` to write is made at once where the answer is short, too: a thread would cost more, and
+        threads that wait for each other as much again.
         """
         self.check(caller)  # before the cache, which has answers to others
         whose = caller.user if self._is_per_user else caller.role.value
@@ -98,15 +99,20 @@ class Service:
         file = self._files.get(key)
         self.metrics.cached(hit=file is not None)
         if file is None:
-            short = self.builder.ask_at_once(query, caller.user) if light else None
-            made = (
-                await self.answer(caller, query, write)
-                if short is None
-                else write(short.in_language(caller.language))
-            )
+            made = await self._at_once(caller, query, write) if light else None
+            if made is None:
+                made = await self.answer(caller, query, write)
             file = replace(made, language=caller.language.value)
             self._files.put(key, file)
         return file
+
+    async def _at_once(self, caller: Caller, query: Query, write: Callable[[Answer], File]) -> File | None:
+        """A file that is made in this thread, and stored in the history before it is returned; None where it is not."""
+        short = self.builder.ask_at_once(query, caller.user)
+        if short is None:
+            return None
+        made = write(short.answer.in_language(caller.language))
+        return made if short.stored is None or await self.pool.wait(short.stored) else None
 
     async def answer(self, caller: Caller, query: Query, write: Callable[[Answer], T]) -> T:
         """Answer a question and write the answer, both in the worker pool; a refusal raises ``Refused``."""
