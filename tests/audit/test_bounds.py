@@ -202,6 +202,21 @@ def test_blocks_of_little_memory_deduce_less_and_nothing_wrong() -> None:
     assert bound_attack(weak.published, limits=PropagationLimits(block=10)).left_out == ("GEOxSEXxAGE",)
 
 
+@pytest.mark.parametrize(("assumed", "block"), [(None, 1 << 24), (None, 200), (1, 1 << 24)])
+def test_the_last_round_finds_the_same_from_where_the_first_ended(assumed: int | None, block: int) -> None:
+    """Also where a bound that is too small contradicts itself, and where tables are cut."""
+    weak = world(1.9, 2, 3_000)
+    whole = PropagationLimits(block=block)
+    found = bound_attack(weak.published, assumed, whole)
+    again = bound_attack(weak.published, assumed, replace(whole, stored=0))
+    assert json_text(found.findings()) == json_text(again.findings())
+    assert found.pinned > 20
+    assert (found.contradicted > 0) == (assumed is not None)
+    for one, other in zip(found.deductions, again.deductions, strict=True):
+        assert one.cells.tolist() == other.cells.tolist()
+        assert one.deduced.tolist() == other.deduced.tolist()
+
+
 def test_progress_counts_every_cell_of_both_rounds() -> None:
     class Told:
         total, done = 0, 0

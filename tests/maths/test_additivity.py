@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.maths.additivity import TILE, CellNoise, DenseCells, Gaps, PartsAlong, dense_gaps, gaps
-from discreet.maths.attacks.bounds import families
 from discreet.maths.attacks.disclosure import CubeGrid
+from discreet.maths.attacks.intervals import families
 from discreet.maths.attacks.tuples import Choice
 from discreet.maths.cells.alignment import Integers, wider_cells
 

@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 from discreet.audit.cells import OwnedTable, SplitTable, crosstab_numbers, measured, once
 from discreet.audit.evidence import Cells, Integers, PublishedTable, Universe
 from discreet.io.progress import Progress
-from discreet.maths.attacks.bounds import AxisFamilies, Bounds, PossibleCounts, families, origins, tighten
+from discreet.maths.attacks.intervals import (
+    AxisFamilies,
+    Bounds,
+    PossibleCounts,
+    Shared,
+    Tightening,
+    families,
+    give,
+    origins,
+    take,
+    tighten,
+)
 from discreet.maths.attacks.tuples import Choice, pinned_pairs, survey
 from discreet.maths.noise.additive import Law, uniform
 from discreet.perturb.noise import Noise
@@ -207,6 +218,7 @@ class PropagationLimits:
 
     block: int = 1 << 24  # cells that are worked on at once
     exchanged: int = 1 << 24  # cells whose intervals are carried from table to table
+    stored: int = 1 << 28  # cells whose intervals the last round begins with, of 2 bytes
     named: int = 20  # deductions that are listed cell by cell
 
 
@@ -292,6 +304,8 @@ class Propagation:
         self._universe, self._known, self._limits = universe, known, limits
         self._found, self._progress = found, progress
         self._deduced: dict[Levels, Integers] = {}
+        self._tightened: dict[CubeBlock, tuple[NDArray[np.uint8], NDArray[np.uint8]]] = {}
+        self._room = limits.stored
 
     def run(self) -> None:
         """Survey the tuples; with a bound, tighten every table, exchange, and tighten again."""
@@ -318,9 +332,12 @@ class Propagation:
             if self._known is not None:
                 low, high = self._known.intervals(self._universe, block, shown)
                 self._count_pairs(table, block, (low, high, shown), self._known.same_noise)
+                first = low.copy(), high.copy()
                 tightening = tighten(low, high, shown, block.families, block.shape, self._known.same_noise)
                 if not tightening.contradictions:
                     exchange.give(block, low, high)
+                    if tightening.is_fixpoint:
+                        self._store(block, low - first[0], first[1] - high)
             self._progress.step(block.size)
 
     def _survey(self, table: CutTable, block: CubeBlock, shown: Bounds) -> None:
@@ -349,13 +366,45 @@ class Propagation:
             low, high = known.intervals(self._universe, block, shown)
             open_ = low < high  # a count that follows from the law only is no deduction
             open_[block.unmeasured] = False  # nor is the count of a cell that is not published
-            exchange.take(block, low, high)
-            tightening = tighten(low, high, shown, block.families, block.shape, known.same_noise)
+            tightening = self._continued(block, shown, low, high, exchange, known)
+            if tightening is None:
+                low, high = known.intervals(self._universe, block, shown)
+                exchange.take(block, low, high)
+                tightening = tighten(low, high, shown, block.families, block.shape, known.same_noise)
             if not (tightening.is_fixpoint or tightening.contradictions):
                 self._found.unfinished.append(table.table.id)
             self._deduce(self._found.deductions, block, shown, low, np.flatnonzero(open_ & (low == high)))
             self._deduce(self._found.contradictions, block, shown, low, np.flatnonzero(low > high))
             self._progress.step(block.size)
+
+    def _store(self, block: CubeBlock, raised: Bounds, lowered: Bounds) -> None:
+        """Store by how much the first round tightened a block, as far as there is room and a byte has it."""
+        most = max(int(raised.max(initial=0)), int(lowered.max(initial=0)))
+        if most <= np.iinfo(np.uint8).max and block.size <= self._room:
+            self._room -= block.size
+            self._tightened[block] = raised.astype(np.uint8), lowered.astype(np.uint8)
+
+    def _continued(
+        self,
+        block: CubeBlock,
+        shown: Bounds,
+        low: Bounds,
+        high: Bounds,
+        exchange: Exchange,
+        known: Assumption,
+    ) -> Tightening | None:
+        """Tighten a block from where the first round ended; None where that is not stored, or no count fits.
+
+        The fixpoint is the same from any start. Without a fixpoint the intervals depend on it.
+        """
+        if block not in self._tightened:
+            return None
+        raised, lowered = self._tightened.pop(block)
+        low += raised
+        high -= lowered
+        changed = exchange.take(block, low, high)
+        found = tighten(low, high, shown, block.families, block.shape, known.same_noise, changed)
+        return found if found.is_fixpoint and not found.contradictions else None
 
     def _deduce(
         self, into: list[Deductions], block: CubeBlock, shown: Bounds, low: Bounds, at: Integers
@@ -368,15 +417,15 @@ class Propagation:
             into.append(Deductions(self._universe.counted, block.cube, new, *counts))
 
     def _not_yet_deduced(self, cube: Cube, cells: Integers) -> Integers:
-        split = SplitTable((cells, cells), crosstab_numbers(cube, cells))
-        new_ones = [np.empty(0, dtype=np.int64)]
-        for at, crosstab in enumerate(all_crosstabs(cube, self._universe.codelists)):
+        which, new_ones = crosstab_numbers(cube, cells), [np.empty(0, dtype=np.int64)]
+        split = SplitTable((cells, cells), which)
+        every = all_crosstabs(cube, self._universe.codelists)
+        for at in np.unique(which).tolist():
             here, _ = split.positions(at)
-            if len(here):
-                levels, numbers = crosstab.signature.levels, crosstab.numbers(cube, here)
-                earlier = self._deduced.get(levels, new_ones[0])
-                new_ones.append(here[~np.isin(numbers, earlier)])
-                self._deduced[levels] = np.union1d(earlier, numbers)
+            levels, numbers = every[at].signature.levels, every[at].numbers(cube, here)
+            earlier = self._deduced.get(levels, new_ones[0])
+            new_ones.append(here[~np.isin(numbers, earlier)])
+            self._deduced[levels] = np.union1d(earlier, numbers)
         return np.sort(np.concatenate(new_ones))
 
 
@@ -392,25 +441,51 @@ class Exchange:
                 uses[crosstab.signature.levels] += 1
                 sizes[crosstab.signature.levels] = crosstab.size
         common = sorted((levels for levels in uses if uses[levels] > 1), key=lambda levels: sizes[levels])
-        within = int(np.searchsorted(np.cumsum([sizes[levels] for levels in common]), most, side="right"))
+        ends = np.cumsum([sizes[levels] for levels in common], dtype=np.int64)
+        within = int(np.searchsorted(ends, most, side="right"))
         self.left_out = len(common) - within
-        self._low = {levels: np.zeros(sizes[levels], dtype=np.int32) for levels in common[:within]}
-        self._high = {levels: np.full(sizes[levels], UNBOUNDED) for levels in common[:within]}
+        self._firsts = {levels: int(ends[at]) - sizes[levels] for at, levels in enumerate(common[:within])}
+        cells = int(ends[within - 1]) if within else 0
+        self._common = np.zeros(cells, dtype=np.int32), np.full(cells, UNBOUNDED)
 
     def give(self, block: CubeBlock, low: Bounds, high: Bounds) -> None:
         """Tighten what is known of the common cells by a block."""
-        for levels, numbers, at in self._common(block):
-            self._low[levels][numbers] = np.maximum(self._low[levels][numbers], low[at])
-            self._high[levels][numbers] = np.minimum(self._high[levels][numbers], high[at])
+        give(self._shared(block), low, high, *self._common)
 
-    def take(self, block: CubeBlock, low: Bounds, high: Bounds) -> None:
-        """Tighten a block by what is known of the common cells."""
-        for levels, numbers, at in self._common(block):
-            low[at] = np.maximum(low[at], self._low[levels][numbers])
-            high[at] = np.minimum(high[at], self._high[levels][numbers])
+    def take(self, block: CubeBlock, low: Bounds, high: Bounds) -> NDArray[np.bool_]:
+        """Tighten a block by what is known of the common cells; returns which cells have changed."""
+        return take(self._shared(block), low, high, *self._common)
 
-    def _common(self, block: CubeBlock) -> Iterator[tuple[Levels, Integers, Integers]]:
-        for crosstab in crosstabs(block.cube, self._codelists):
-            if crosstab.signature.levels in self._low:
-                cells = block.cells_of(crosstab)
-                yield crosstab.signature.levels, crosstab.numbers(block.cube, cells), cells - block.offset
+    def _shared(self, block: CubeBlock) -> Shared:
+        """The cells of a block that belong to common cross-tabulations."""
+        cube, found = block.cube, all_crosstabs(block.cube, self._codelists)
+        axes = max(1, len(cube.axes))  # a cube without axes is one cell
+        levels = [{one.depths[k]: one.levels[k] for one in found} for k in range(len(cube.axes))]
+        nodes: list[Integers] = []
+        places: list[Integers] = []
+        begins, ends = np.zeros((2, axes, 1 + max(map(max, levels), default=0)), dtype=np.int64)
+        for k, at_depth in enumerate(levels):
+            for depth, level in at_depth.items():
+                inside = (level.nodes >= block.first) & (level.nodes < block.last) if k == 0 else slice(None)
+                begins[k, depth] = sum(map(len, nodes))
+                nodes.append((level.nodes[inside] - (block.first if k == 0 else 0)) * cube.strides[k])
+                places.append(level.places[inside])
+                ends[k, depth] = begins[k, depth] + len(nodes[-1])
+        if not levels:
+            nodes, places, ends[0, 0] = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)], 1
+        common = [one for one in crosstabs(cube, self._codelists) if one.signature.levels in self._firsts]
+        strides = np.zeros((len(common), axes), dtype=np.int64)
+        for number, one in enumerate(common):
+            stride = 1
+            for k in reversed(one.order):
+                strides[number, k] = stride
+                stride *= one.levels[k].size
+        return Shared(
+            np.concatenate(nodes),
+            np.concatenate(places),
+            begins,
+            ends,
+            np.array([one.depths or (0,) for one in common], dtype=np.int64).reshape(-1, axes),
+            strides,
+            np.array([self._firsts[one.signature.levels] for one in common], dtype=np.int64),
+        )

@@ -20,7 +20,6 @@ from discreet.audit.averaging import (
     LEAST_AVERAGED,
     Averaging,
     ExposedCell,
-    Laying,
     read_pieces,
 )
 from discreet.audit.bound_propagation import Assumption, assumption
@@ -34,6 +33,7 @@ from discreet.audit.evidence import (
     values_at,
 )
 from discreet.audit.refinements import Integers, Piece, PublishedPieces
+from discreet.audit.representations import NoiseOfCells
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.attacks.averaging import successes
 from discreet.maths.attacks.least_squares import (
@@ -272,8 +272,8 @@ class System:
         self, pieces: PublishedPieces, noise: Noise, bounds: Assumption | None, informed: bool
     ) -> None:
         self._pieces, self._noise, self._bounds, self._informed = pieces, noise, bounds, informed
-        self._lay = Laying(pieces, noise, informed)
-        self.unknown, self._size = _in_order(self._lay.groups)
+        self._cells = NoiseOfCells(pieces, noise, informed)
+        self.unknown, self._size = _in_order(self._cells.groups)
         self.values, self.counts = (np.zeros(self._size, np.int64) for _ in range(2))
         self.variances = np.zeros(self._size, np.float32)
         self._law = np.zeros(self._size, np.int32)
@@ -290,7 +290,7 @@ class System:
         hides = noise.publishing.hides_negatives and not noise.keeps_zeros
         for piece in self._pieces.pieces.values():
             at = self._at(piece)
-            rows = self._lay.rows(piece.levels)
+            rows = self._cells.rows(piece.levels)
             self.values[at], self.counts[at] = piece.values, piece.counts
             own = rows[np.clip(piece.counts, 0, len(rows) - 1)]  # a published count may be negative
             self.variances[at] = np.where(piece.values == 0, HIDDEN_NEGATIVE * own, own) if hides else own
@@ -456,7 +456,7 @@ class System:
             codes,
             uses + 1,
             self._size,
-            variance / self._lay.variance(piece.levels),
+            variance / self._cells.variance(piece.levels),
             float(successes(np.array([variance]))[0]),
         )
 

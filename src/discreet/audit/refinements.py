@@ -8,9 +8,9 @@ variables; its cells below a target add up to it wherever its cuts divide the ta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import accumulate, product
+from itertools import product
 from math import prod
 from operator import getitem
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit.evidence import NoisyCells, Universe
-from discreet.maths.attacks.averaging import join_only_children, join_same
+from discreet.maths.attacks.same_records import find_rows, join_only_children, join_same
 from discreet.programme.codelist import Breakdown, Codelist
 from discreet.programme.cube import Cube
 
@@ -44,6 +44,7 @@ class Piece:
     counts: Integers  # true where they are known, otherwise as published
     records: NDArray[np.uint64] | None  # equal where the same records are counted; None where that is unknown
     above: tuple[Key, ...]  # for each axis, the piece that is one level coarser along it
+    order: tuple[int, ...]  # the axes in the order of its cube: along them the cells ascend
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,31 +274,28 @@ class PublishedPieces:
 
     def find(self, codes: Places, piece: Piece, other: Piece) -> Integers:
         """The row in another piece of cells with these codes along the axes of a piece, -1 where it has none."""
-        sizes = [len(self.trees[name].codes) for name, _ in piece.levels]
-        wanted, there = _numbers(codes, sizes), _numbers(self._aligned(piece, other), sizes)
-        order = np.argsort(there, kind="stable")
-        if not len(order):
-            return np.full(len(wanted), -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(there[order], wanted), len(order) - 1)
-        return np.where(there[order[at]] == wanted, order[at], -1)
-
-    def together(self) -> tuple[tuple[Places, Integers, Integers], dict[Key, int]]:
-        """All codes, values and counts, one piece after the other, and where the codes of each begin."""
-        pieces = self.pieces.values()
-        starts = accumulate((piece.codes.size for piece in pieces), initial=0)
-        codes = np.concatenate([piece.codes.ravel() for piece in pieces])
-        values, counts = (
-            np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("values", "counts")
+        column = {variable: axis for axis, (variable, _) in enumerate(piece.levels)}
+        there = [other.levels[axis][0] for axis in other.order]
+        order = [*there, *(name for name in column if name not in there)]
+        return find_rows(
+            codes,
+            other.codes,
+            np.array([column[name] for name in order], dtype=np.int64),
+            np.array([*other.order, *(-1 for _ in order[len(there) :])], dtype=np.int64),
+            np.array([len(self.trees[name].codes) for name in order], dtype=np.int64),
         )
-        return (codes, values, counts), dict(zip(self.pieces, starts, strict=False))
 
-    def _aligned(self, piece: Piece, above: Piece) -> Places:
-        """The codes of the piece above with the axes of the piece, the total where it has none."""
-        column = {variable: above.codes[:, k] for k, (variable, _) in enumerate(above.levels)}
-        none = np.zeros(len(above.values), dtype=np.int32)
-        if not piece.levels:
-            return none[:, None]
-        return np.stack([column.get(variable, none) for variable, _ in piece.levels], axis=1)
+    def together(self) -> tuple[Integers, Integers]:
+        """All values and counts, one piece after the other; the pieces become views of these arrays."""
+        pieces = self.pieces.values()
+        is_known = any(piece.counts is not piece.values for piece in pieces)
+        values = np.concatenate([np.zeros(0, np.int64), *(piece.values for piece in pieces)])
+        counts = np.concatenate([piece.counts for piece in pieces]) if is_known else values
+        for key, piece in self.pieces.items():
+            here = slice(piece.first, piece.first + len(piece.values))
+            own = values[here]
+            self.pieces[key] = replace(piece, values=own, counts=counts[here] if is_known else own)
+        return values, counts
 
     def _levels_of(self, axis: Breakdown) -> list[int]:
         """Depth -> a number for the codes that the axis has there."""
@@ -333,14 +331,16 @@ class PublishedPieces:
                 ]
                 stacked = np.stack(codes, axis=1) if codes else np.zeros((len(here), 0), dtype=np.int32)
                 above = tuple(_key(axes, levels, one) for one in _coarser(depths))
+                values = found.values[here]
                 self.pieces[key] = Piece(
                     _levels(axes, depths),
                     self.cells,
                     np.ascontiguousarray(stacked),
-                    found.values[here],
-                    found.counts[here],
+                    values,
+                    values if found.counts is found.values else found.counts[here],
                     None if found.records is None else found.records[here],
                     above,
+                    tuple(np.argsort([cube.axes.index(axes[k]) for k, d in enumerate(depths) if d]).tolist()),
                 )
                 self.cells += len(here)
 
@@ -422,13 +422,6 @@ def _levels(axes: Sequence[Breakdown], depths: Iterable[int]) -> Levels:
 def _key(axes: Sequence[Breakdown], levels: Sequence[list[int]], depths: Iterable[int]) -> Key:
     chosen = zip(axes, levels, depths, strict=True)
     return tuple((axis.variable, level[depth]) for axis, level, depth in chosen if depth)
-
-
-def _numbers(codes: Places, sizes: Sequence[int]) -> Integers:
-    found = np.zeros(len(codes), dtype=np.int64)
-    for k, size in enumerate(sizes):
-        found = found * size + codes[:, k]
-    return found
 
 
 def _flat(parents: Places) -> Places:

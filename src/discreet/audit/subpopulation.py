@@ -17,9 +17,10 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.averaging import LEAST_AVERAGED, ExposedCell, variances_by_count
+from discreet.audit.averaging import LEAST_AVERAGED, ExposedCell
 from discreet.audit.cells import OwnedTable
 from discreet.audit.evidence import Integers, Records, Truth, Universe, cells_of, values_at
+from discreet.audit.representations import variances_by_count
 from discreet.maths.attacks.averaging import successes
 from discreet.maths.attacks.least_squares import Families, attained_variances, equations_of, errors
 from discreet.maths.cells.alignment import nodes_along, wider_cells

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.lazy import njit
-from discreet.maths.attacks.bounds import AxisFamilies
+from discreet.maths.attacks.intervals import AxisFamilies
 from discreet.maths.attacks.tuples import Choice
 from discreet.maths.cells.alignment import NOWHERE, Integers, Places
 from discreet.maths.noise.law import Floats

@@ -79,7 +79,7 @@ class Chains:
 
 
 def _running() -> Future[bool]:
-    """A future that nobody can cancel: a user who no longer waits does not change what is stored."""
+    """A future that cannot be cancelled: a user who no longer waits does not change what is stored."""
     made: Future[bool] = Future()
     made.set_running_or_notify_cancel()
     return made

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.maths.attacks.bounds import Bounds, Tightening, families, origins, tighten
+from discreet.maths.attacks.intervals import Bounds, Tightening, families, origins, tighten
 from discreet.maths.cells.counting import roll_up
 from discreet.maths.noise.additive import uniform
 from discreet.maths.noise.hellinger import PTableLaw
@@ -136,6 +136,114 @@ def test_the_truth_is_never_excluded_where_the_same_persons_have_the_same_noise(
     low, high, _ = tightened(shown, axes, bound, same_noise=True)
     assert (low <= truth).all()
     assert (truth <= high).all()
+
+
+def _naive(
+    low: Bounds, high: Bounds, shown: Bounds, axes: Sequence[NDArray[np.int32]], same_noise: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """The rules of one family after the other, each in its plainest form, on all lines in every sweep; the sweeps."""
+    shape = tuple(len(axis) for axis in axes)
+    lower, upper = low.astype(np.int64), high.astype(np.int64)
+    lines = [
+        (families(axis), line)
+        for k, axis in enumerate(axes)
+        for line in np.moveaxis(np.arange(len(low)).reshape(shape), k, -1).reshape(-1, len(axis))
+    ]
+    sweeps, settled = 0, False
+    while not settled and sweeps < 100:
+        before, sweeps = (lower.copy(), upper.copy()), sweeps + 1
+        for found, line in lines:
+            order = [*range(len(found)), *reversed(range(len(found)))]
+            for f in order:
+                members = found.children[found.starts[f] : found.starts[f + 1]]
+                _tighten_by_hand(lower, upper, shown, line[found.parents[f]], line[members], same_noise)
+        same = np.array_equal(before[0], lower) and np.array_equal(before[1], upper)
+        settled = same or bool((lower > upper).any())
+    return lower, upper, sweeps
+
+
+def _tighten_by_hand(
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    shown: Bounds,
+    parent: int,
+    members: NDArray[np.int64],
+    same_noise: bool,
+) -> None:
+    lows, highs, holders = low[members].sum(), high[members].sum(), members[high[members] > 0]
+    low[parent], high[parent] = max(low[parent], lows), min(high[parent], highs)
+    for child in members.tolist():
+        least, most = int(low[child]), int(high[child])
+        others_least, others_most = lows - least, highs - most
+        if same_noise and shown[child] != shown[parent]:
+            others_least = max(others_least, 1)
+            low[parent] = max(low[parent], least + others_least)
+        low[child] = max(least, low[parent] - others_most)
+        high[child] = min(most, high[parent] - others_least)
+        if same_noise and most > 0 and len(holders) == 2:
+            partner = holders[0] if holders[1] == child else holders[1]
+            if shown[partner] != shown[parent]:
+                low[child] = max(low[child], 1)
+
+
+SOME_AXES = st.sampled_from([(TREE,), (FLAT, TREE), (TREE, FLAT), (THREE, FLAT, FLAT), (FLAT, TREE, THREE)])
+
+
+def _noisy(axes: Sequence[NDArray[np.int32]], bound: int, seed: int) -> tuple[NDArray[np.int64], Bounds]:
+    generator = np.random.default_rng(seed)
+    size = int(np.prod([len(LEAVES[len(axis)]) for axis in axes]))
+    truth = with_margins(generator.poisson(generator.choice([0.3, 1.0, 3.0]), size).tolist(), axes)
+    noise = generator.integers(-bound, bound + 1, len(truth))
+    return truth, np.where(truth > 0, np.maximum(truth + noise, 0), 0).astype(np.int32)
+
+
+@settings(deadline=None, max_examples=150)
+@given(SOME_AXES, st.integers(1, 4), st.integers(1, 4), st.booleans(), st.integers(0, 2**32 - 1))
+def test_lines_that_are_passed_over_would_not_have_changed(
+    axes: tuple[NDArray[np.int32], ...], bound: int, assumed: int, same_noise: bool, seed: int
+) -> None:
+    """Sweep by sweep as if all lines were tightened; with a bound that is too small, to the same contradictions."""
+    _, shown = _noisy(axes, bound, seed)
+    low, high = np.maximum(shown - assumed, shown > 0).astype(np.int32), shown + np.int32(assumed)
+    low_by_hand, high_by_hand, sweeps = _naive(low, high, shown, axes, same_noise)
+    end = tighten(low, high, shown, [families(a) for a in axes], [len(a) for a in axes], same_noise)
+    assert low.tolist() == low_by_hand.tolist()
+    assert high.tolist() == high_by_hand.tolist()
+    assert end.sweeps == sweeps
+    assert end.contradictions == int((low_by_hand > high_by_hand).sum())
+
+
+@settings(deadline=None, max_examples=150)
+@given(SOME_AXES, st.integers(1, 4), st.booleans(), st.integers(0, 2**32 - 1))
+def test_a_fixpoint_is_the_same_from_any_start(
+    axes: tuple[NDArray[np.int32], ...], bound: int, same_noise: bool, seed: int
+) -> None:
+    truth, shown = _noisy(axes, bound, seed)
+    low, high = np.maximum(shown - bound, shown > 0).astype(np.int32), shown + np.int32(bound)
+    grid = [families(axis) for axis in axes], [len(axis) for axis in axes], same_noise
+    low_then, high_then = low.copy(), high.copy()
+    if tighten(low_then, high_then, shown, *grid).contradictions:
+        return  # noise of its own in every cell: the same participants do not have the same
+    known = np.random.default_rng(seed + 1).random(len(truth)) < 0.2  # as another table shows them
+    low[known] = high[known] = truth[known].astype(np.int32)
+    changed = known & ((low_then < truth) | (truth < high_then))
+    low_then, high_then = np.maximum(low_then, low), np.minimum(high_then, high)
+    end = tighten(low, high, shown, *grid)
+    then = tighten(low_then, high_then, shown, *grid, changed)
+    assert bool(end.contradictions) == bool(then.contradictions)
+    if not end.contradictions:
+        assert low_then.tolist() == low.tolist()
+        assert high_then.tolist() == high.tolist()
+
+
+def test_bounds_that_are_not_known_do_not_overflow() -> None:
+    largest = np.iinfo(np.int32).max
+    low, high = np.array([9, 0, 4, 0], dtype=np.int32), np.array([12, largest, 5, largest], dtype=np.int32)
+    end = tighten(
+        low, high, np.array([10, 0, 5, 0], dtype=np.int32), [families(THREE)], [4], same_noise=False
+    )
+    assert end.is_fixpoint
+    assert (low.tolist(), high.tolist()) == ([9, 0, 4, 0], [12, 8, 5, 8])
 
 
 def _persons_in(persons: list[tuple[int, int]], sex: int, area: int) -> frozenset[int]:

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.maths.attacks.bounds import families, maximum_entropy, pinned, revealed, reveals
+from discreet.maths.attacks.bounds import maximum_entropy, pinned, revealed, reveals
+from discreet.maths.attacks.intervals import families
 from discreet.maths.attacks.tuples import (
     COUNTED,
     LISTED,
