@@ -61,9 +61,7 @@ ORDER = [
 ]
 EVERY = sorted(SOURCE.rglob("*.py"))
 PUBLIC = "discreet.__init__"  # imports everything by name, when it is used
-MODULES = sorted(
-    path for path in EVERY if path.parent != SOURCE or path.stem in ("errors", "lazy", "kernels")
-)
+MODULES = sorted(path for path in EVERY if path.parent != SOURCE or path.stem in ORDER)
 
 
 def package(path: Path) -> str:
