@@ -68,8 +68,8 @@ def compile_standalone(
     if found != [LLVM[one] for one in c_types(kinds)]:
         raise TypeError(f"{name} takes {found}, and {c_types(kinds)} would be passed")
     needs = undefined(object_code(library))
-    if own := [symbol for symbol in needs or () if symbol.startswith(NOT_IN_C)]:
+    if own := [symbol for symbol in needs if symbol.startswith(NOT_IN_C)]:
         raise TypeError(f"{name} uses {', '.join(own)}; a standalone kernel makes no array and no object")
-    is_stored = needs is not None and not library.has_dynamic_globals
-    code = Code(about.llvm_func_name, result, needs or [], object_code(library) if is_stored else b"")
+    stored = b"" if library.has_dynamic_globals else object_code(library)
+    code = Code(about.llvm_func_name, result, needs, stored)
     return library.get_pointer_to_function(about.llvm_func_name), code

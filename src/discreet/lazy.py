@@ -132,8 +132,9 @@ class Kernel:
 
     @property
     def is_standalone(self) -> bool:
-        """Whether its machine code is called without Numba; not where Numba is switched off."""
-        return bool(self.options.get("standalone")) and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+        """Whether its machine code is called without Numba: on Linux, unless Numba is switched off."""
+        is_possible = sys.platform == "linux" and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+        return is_possible and bool(self.options.get("standalone"))
 
     @cached_property
     def _run(self) -> Callable[..., Any]:

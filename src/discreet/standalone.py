@@ -199,11 +199,9 @@ def _initialize() -> None:
     llvm.initialize_native_asmprinter()
 
 
-def undefined(machine_code: bytes) -> list[str] | None:
-    """The names that machine code uses and does not define; None if it is no ELF file."""
+def undefined(machine_code: bytes) -> list[str]:
+    """The names that machine code, an ELF file, uses and does not define."""
     found = {part.name(): part.data() for part in llvm.ObjectFileRef.from_data(machine_code).sections()}
-    if not machine_code.startswith(b"\x7fELF"):
-        return None
     texts, symbols = found[b".strtab"], found[b".symtab"]
     names = (
         texts[start : texts.index(b"\0", start)].decode()
