@@ -14,7 +14,21 @@ TOGETHER = (
     "tests/engine",  # one Java
     "tests/serve/page",  # one Chromium and one server
 )
-FIRST: Sequence[str] = TOGETHER
+FIRST: Sequence[str] = (
+    *TOGETHER,
+    "tests/docs/test_pages_run.py",
+    "tests/serve/test_budget.py",
+    "tests/serve/test_sessions.py",
+    "tests/audit/test_gating.py",
+    "tests/docs/test_wheel.py",
+    "tests/advise/test_proposals_hold.py",
+    "tests/cli/test_swap.py",
+    "tests/serve/http/test_killed.py",
+    "tests/audit/test_representations.py",
+    "tests/report/test_browser.py",
+    "tests/api/test_examples.py",
+    "tests/advise/test_advise.py",
+)
 
 
 def together(nodeid: str) -> str:

@@ -192,7 +192,18 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+IN_EVERY_RUN = {"random 0", "random 1"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long)
+        if name.startswith("random") and name not in IN_EVERY_RUN
+        else name
+        for name in CASES
+    ],
+)
 def test_a_release_has_the_same_bytes(
     name: str, references: References, engine: Engine | None, tmp_path: Path
 ) -> None:

@@ -95,7 +95,10 @@ def test_a_run_that_fails_leaves_the_old_release(spark: Any, place: tuple[str, P
     assert contents(behind) == {MANIFEST: "{}", "a": "1"}
 
 
-@pytest.mark.parametrize("step", ["write", "upload", "rename", "remove"])
+@pytest.mark.parametrize(
+    "step",
+    ["write", "upload", *(pytest.param(step, marks=pytest.mark.long) for step in ("rename", "remove"))],
+)
 def test_a_killed_upload_is_no_release_and_the_next_run_starts_from_there(
     spark: Any, place: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -58,6 +58,7 @@ def test_an_old_java_is_reported(
         require_spark()
 
 
+@pytest.mark.long
 def test_tests_without_a_usable_java_report_loudly_that_spark_is_not_tested(tmp_path: Path) -> None:
     """As ``make test`` runs them: the process that prints the summary does not load the conftest of a folder."""
     tests = Path(__file__).parents[1]

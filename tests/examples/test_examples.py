@@ -24,7 +24,12 @@ def example(name: str) -> Example:
     return EXAMPLES[NAMES.index(name)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+SLOW = {"kazan-reiter-2022"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in NAMES]
+)
 def test_every_verdict_is_borne_out_by_the_numbers(name: str) -> None:
     assert [(claim.where, claim.what, claim.found.value) for claim in found(name).broken] == []
 

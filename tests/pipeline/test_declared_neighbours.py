@@ -75,7 +75,7 @@ def test_a_release_states_what_its_neighbours_have_in_common(small_census: Path,
     folder = with_noise(small_census, tmp_path / "census", 'kind = "geometric"\nepsilon = 300')
     run(folder, tmp_path / "r")
     fixed = json.loads((tmp_path / "r/manifest.json").read_text())["noise"]["guarantee"]
-    assert {"FST", "GEO"} <= set(fixed["fixed"])
+    assert {"TOB", "GEO"} <= set(fixed["fixed"])
     assert "SEX" not in fixed["fixed"]
     assert fixed["fixed_families"] is True
     stated = open_release(tmp_path / "r").noise.sentence()

@@ -24,7 +24,11 @@ def attacked(ruled: Make, kind: Kind, requests: int, rule: HistoryRule, seed: in
     return session(builder, list(islice(kind(builder, np.random.default_rng(seed)), requests)))
 
 
-@pytest.mark.parametrize("kind", [filters, groups, mixed], ids=lambda kind: str(kind.__name__))
+@pytest.mark.parametrize(
+    "kind",
+    [filters, *(pytest.param(kind, marks=pytest.mark.long) for kind in (groups, mixed))],
+    ids=lambda kind: str(kind.__name__),
+)
 def test_without_a_guard_most_counts_are_found(ruled: Make, kind: Kind) -> None:
     """So that the next test can fail."""
     found = attacked(ruled, kind, 60, HistoryRule())

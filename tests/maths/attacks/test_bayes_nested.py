@@ -194,6 +194,7 @@ def test_the_fewer_members_are_known_the_less_a_count_tells() -> None:
     assert all(a > b for a, b in pairwise(risks))
 
 
+@pytest.mark.long
 def test_posteriors_are_calibrated_over_three_levels() -> None:
     """Populations drawn from the prior itself: among those with about the same posterior, that share has the target."""
     generator = np.random.default_rng(8)

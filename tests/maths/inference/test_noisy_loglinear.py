@@ -50,6 +50,7 @@ def test_main_effects_of_two_axes_are_the_test_of_independence() -> None:
     )
 
 
+@pytest.mark.long
 def test_estimates_scatter_as_their_standard_errors_say_and_naive_ones_do_not() -> None:
     noise, wanted = PublishedLaw(discrete_laplace("0.25")), model("A*B", "C")
     rng = np.random.default_rng(6)
