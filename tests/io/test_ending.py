@@ -4,6 +4,7 @@ import ctypes
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -153,6 +154,32 @@ def test_a_module_is_imported_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(Ended):
         until_asked_to_end(work)
     assert sys.modules["imported_whole"].is_whole
+
+
+def test_a_thread_that_would_put_something_in_place_ends_without_a_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)  # prints; that of pytest does not
+    put = []
+
+    def store() -> None:
+        while True:
+            with ending.putting("a table"):
+                put.append(time.monotonic())
+            time.sleep(0.001)
+
+    def work() -> None:
+        thread = threading.Thread(target=store)
+        thread.start()
+        try:
+            signal.raise_signal(SIGTERM)
+        finally:
+            thread.join(10)
+            assert not thread.is_alive()
+
+    with pytest.raises(Ended):
+        until_asked_to_end(work)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_second_interruption_waits_for_nothing() -> None:

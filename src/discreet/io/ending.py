@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -43,19 +44,20 @@ def until_asked_to_end(work: Callable[[], object]) -> None:
         for number in SIGNALS
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
     }
-    timer, shown = signal.getsignal(signal.SIGALRM), sys.unraisablehook
+    timer, shown, of_thread = signal.getsignal(signal.SIGALRM), sys.unraisablehook, threading.excepthook
     _Request.number, _Request.raises, _Request.written = None, True, ()
     try:
         try:
             for number in before:
                 signal.signal(number, _ask)
-            # what Python itself drops it reports: not this, which is raised again
+            # what Python itself drops it reports: not this, which is raised again; threads just end
             sys.unraisablehook = lambda raised: None if isinstance(raised.exc_value, Ended) else shown(raised)
+            threading.excepthook = lambda raised: None if raised.exc_type is Ended else of_thread(raised)
             work()
         finally:
             _Request.raises = False
     finally:  # not interrupted: nothing raises, or an exception is on its way
-        sys.unraisablehook = shown
+        sys.unraisablehook, threading.excepthook = shown, of_thread
         for number, how in before.items():
             signal.signal(number, how)
         asked, _Request.number = _Request.number, None
