@@ -53,7 +53,7 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
     floor = measured("imports", "started", repeats, arguments=["-c", "import numpy, numba, pyarrow.parquet"])
     lines = [
         Line("python -c pass", "Python alone", bare),
-        Line("import numpy, numba, pyarrow.parquet", "libraries that every release needs", floor),
+        Line("import numpy, numba, pyarrow.parquet", "libraries that compiling needs", floor),
     ]
     for name, arguments in {**STARTS, PROTECT: ["-c", IMPORTING, *imported_by_protect()]}.items():
         cost = measured("imports", "started", repeats, arguments=arguments)
