@@ -104,3 +104,15 @@ def test_what_was_written_before_is_named(
     _, said = made(CALLS["secret"].split())
     assert files().keys() - here.keys() == {"made"}
     assert said == "Ended after made was written.\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ((), "Ended; existing files are unchanged."),
+        (("a",), "Ended after a was written."),
+        (("a", "b"), "Ended after a, b were written."),
+    ],
+)
+def test_the_message_names_what_was_written(written: tuple[str, ...], said: str) -> None:
+    assert app._unfinished(ending.Ended(signal.SIGTERM, written)) == said

@@ -177,7 +177,8 @@ def _unfinished(ended: Ended) -> str:
     how = "Interrupted" if ended.number == signal.SIGINT else "Ended"
     if not ended.written:
         return f"{how}; existing files are unchanged."
-    return f"{how} after {', '.join(ended.written)} was written."
+    were = "was" if len(ended.written) == 1 else "were"
+    return f"{how} after {', '.join(ended.written)} {were} written."
 
 
 def _explained(error: DiscreetError | ImportError | OSError) -> str:

@@ -116,3 +116,14 @@ def test_the_script_of_charts_is_made_after_the_start_without_a_request(
         until(lambda: scripts._made.cache_info().currsize == 1)
     assert b"vegaEmbed" in scripts.vega_bundle()
     assert scripts._made.cache_info().misses == 1
+
+
+def test_what_makes_the_script_is_not_reached_by_the_signals_of_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scripts, "MAKE", "import os; print(os.getsid(0) == os.getpid())")
+    scripts._made.cache_clear()
+    try:
+        assert scripts.vega_bundle() == b"True\n"
+    finally:
+        scripts._made.cache_clear()

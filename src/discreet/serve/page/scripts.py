@@ -141,10 +141,13 @@ def vega_bundle() -> bytes:
 
 @cache
 def _made() -> bytes:
-    """Made in a process of its own: it holds the interpreter's lock for seconds, in which no request is answered."""
+    """Made in a process of its own: it holds the interpreter's lock for seconds, in which no request is answered.
+
+    Ctrl-C in a terminal, which is meant for the server, does not reach it: it ends by itself, and is no error.
+    """
     command = [sys.executable, "-P", "-c", MAKE, BUNDLE]
     known = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    done = subprocess.run(command, capture_output=True, check=True, env=known)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, check=True, env=known, start_new_session=True)  # noqa: S603
     return done.stdout
 
 
