@@ -50,17 +50,6 @@ def test_commands_reuse_the_memory_that_arrow_frees(chosen: str | None) -> None:
     assert said.stdout.split() == [chosen or "system"]
 
 
-def test_commands_seldom_look_for_garbage() -> None:
-    words = "import gc; from discreet.cli.group import YOUNG, built; built('check', 'check')"
-    said = subprocess.run(
-        [sys.executable, "-c", f"{words}; print(gc.isenabled() and gc.get_threshold()[0] == YOUNG > 10_000)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert said.stdout.split() == ["True"]
-
-
 def test_a_folder_may_be_named_like_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrow takes a relative path with a colon for an address, of a file system that it does not know."""
     monkeypatch.chdir(tmp_path)

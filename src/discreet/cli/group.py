@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from functools import cache
 from importlib import import_module
@@ -15,8 +14,6 @@ from typer.main import get_command
 from discreet.lazy import importing, leave_out, leave_pandas_out
 
 ARROW_MEMORY = "ARROW_DEFAULT_MEMORY_POOL"  # which allocator Arrow uses; read when it is loaded
-
-YOUNG = 50_000  # objects between two looks for garbage: a command leaves little, and looking is a tenth of its time
 
 
 class LazyGroup(TyperGroup):
@@ -47,7 +44,6 @@ def built(name: str, module: str) -> Any:
         found = import_module(f"discreet.cli.{module}")
     leave_pandas_out()
     leave_out()
-    gc.set_threshold(YOUNG)
     app = getattr(found, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
