@@ -171,8 +171,10 @@ class _Problem:
         by_level = np.einsum("lq,qsab->lsab", shares, self._parts)
         k_own = np.einsum("fl,lsab->fsab", self._forms.levels.astype(np.float64), by_level) + self._exact
         count = len(k_own)
-        up, t = np.empty_like(k_own), self._own.copy()
-        inverse, y = np.zeros_like(k_own), np.zeros_like(k_own)
+        up, inverse, y = (
+            np.zeros_like(k_own) for _ in range(3)
+        )  # forms that are not reached yet count nothing
+        t = self._own.copy()
         value = np.zeros(count)
         for height, rows in enumerate(self._forms.heights):
             if height:
