@@ -24,6 +24,8 @@ from discreet.maths.attacks.bounds import (
     SEXES,
     epsilon_of_reconstruction,
     exceeds_geometric,
+    maximum_entropy_laws,
+    squared_values,
     tuples_needed,
 )
 from discreet.maths.attacks.tuples import MOST_PARTS, Expected, Groups, expected
@@ -141,8 +143,10 @@ class Plane:
 
 def plane(V: Floats, D: Integers, exposed: ProgrammeExposure, limits: RiskLimits, js: int = 0) -> Plane:
     """Judge every pair of a grid; counts 1..js are never published."""
-    laws = [_laws(tuple(V.tolist()), d) for d in D.tolist()]
-    variance = np.array([(law * _squares(d)).sum(axis=1) for law, d in zip(laws, D.tolist(), strict=True)])
+    laws = [maximum_entropy_laws(tuple(V.tolist()), d) for d in D.tolist()]
+    variance = np.array(
+        [(law * squared_values(d)).sum(axis=1) for law, d in zip(laws, D.tolist(), strict=True)]
+    )
     averaged = _each(partial(success, ratio=exposed.ratio), variance)
     tuples = frozenset(exposed.tuples.items())
     revealed = np.array([_revealed(tuple(V.tolist()), d, tuples) for d in D.tolist()])
@@ -166,41 +170,11 @@ def _each(measure: Callable[[float], float], values: Floats) -> Floats:
     return np.array(list(map(measure, values.ravel().tolist())), dtype=np.float64).reshape(values.shape)
 
 
-def _squares(bound: int) -> Floats:
-    squares: Floats = np.arange(-bound, bound + 1, dtype=np.float64) ** 2
-    return squares
-
-
-@lru_cache(maxsize=256)
-def _laws(variances: tuple[float, ...], bound: int) -> Floats:
-    """[law, value] The laws of maximum entropy (``bounds.maximum_entropy``) of all variances at once.
-
-    Several planes of one advice have the same grid.
-    """
-    wanted, squares = np.array(variances), _squares(bound)
-    low, high = np.zeros(len(wanted)), 1 + 1 / wanted
-    flat = wanted >= bound * (bound + 1) / 3  # the uniform law has no larger variance
-    middle = np.where(flat, low, (low + high) / 2)
-    while ((low < middle) & (middle < high)).any():  # to the last bit
-        wide = (_weighted(middle, squares) * squares).sum(axis=1) > wanted
-        low, high = np.where(wide, middle, low), np.where(wide, high, middle)
-        middle = np.where(flat, low, (low + high) / 2)
-    found = _weighted(low, squares)
-    found.setflags(write=False)
-    return found
-
-
-def _weighted(curvatures: Floats, squares: Floats) -> Floats:
-    weights = np.exp(-curvatures[:, None] * squares)
-    found: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return found
-
-
 @lru_cache(maxsize=256)
 def _revealed(
     variances: tuple[float, ...], bound: int, tuples: frozenset[tuple[tuple[int, int], int]]
 ) -> Floats:
-    found = revealed_by(_laws(variances, bound), tuples)
+    found = revealed_by(maximum_entropy_laws(variances, bound), tuples)
     found.setflags(write=False)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -25,21 +25,34 @@ def maximum_entropy(variance: float, bound: int) -> Pmf:
         raise mistake("", "D", str(bound), f"give a bound of 1 to {LARGEST_BOUND}")
     if not LEAST_VARIANCE <= variance < math.inf:
         raise mistake("", "V", f"{variance:g}", f"give a variance above 0, at least {LEAST_VARIANCE:g}")
-    squares = np.arange(-bound, bound + 1, dtype=np.float64) ** 2
+    return Pmf(-bound, maximum_entropy_laws((variance,), bound)[0])
 
-    def law(curvature: float) -> Floats:
-        weights: Floats = np.exp(-curvature * squares)
-        return weights / math.fsum(weights)
 
-    if variance >= law(0.0) @ squares:
-        return Pmf(-bound, law(0.0))
-    low, high = 0.0, 1 + 1 / variance
-    while low < (middle := (low + high) / 2) < high:  # to the last bit; the variance falls with the curvature
-        if law(middle) @ squares > variance:
-            low = middle
-        else:
-            high = middle
-    return Pmf(-bound, law(low))
+@lru_cache(maxsize=256)  # several planes of one advice have the same grid
+def maximum_entropy_laws(variances: tuple[float, ...], bound: int) -> Floats:
+    """[law, E + v] The laws of maximum entropy of several variances at once."""
+    wanted, squares = np.array(variances), squared_values(bound)
+    low, high = np.zeros(len(wanted)), 1 + 1 / wanted
+    flat = wanted >= bound * (bound + 1) / 3  # the uniform law has no larger variance
+    middle = np.where(flat, low, (low + high) / 2)
+    while ((low < middle) & (middle < high)).any():  # to the last bit; the variance falls with the curvature
+        wide = (_weighted(middle, squares) * squares).sum(axis=1) > wanted
+        low, high = np.where(wide, middle, low), np.where(wide, high, middle)
+        middle = np.where(flat, low, (low + high) / 2)
+    found = _weighted(low, squares)
+    found.setflags(write=False)
+    return found
+
+
+def _weighted(curvatures: Floats, squares: Floats) -> Floats:
+    weights = np.exp(-curvatures[:, None] * squares)
+    found: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return found
+
+
+def squared_values(bound: int) -> Floats:
+    """v^2 of all values from -E to E."""
+    return np.arange(-bound, bound + 1, dtype=np.float64) ** 2
 
 
 def gap_law(noise: Pmf, categories: int = SEXES) -> Pmf:
