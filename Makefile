@@ -2,17 +2,17 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE  # every process that a test starts would compile two hundred modules
 
-.PHONY: setup setup-spark demo system test test-long test-pythons mutants bench docs docs-reference docs-pictures messages clean
+.PHONY: setup setup-spark wheel demo system test test-long test-pythons mutants bench docs docs-reference docs-pictures messages clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Discreet needs Python 3.11 or newer; set PYTHON=/path/to/it" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -q --no-deps -e .
+	$(BIN)/discreet demo --quiet --persons 2000 --out $(VENV)/demo && rm -r $(VENV)/demo  # compiles the kernels, once
 	touch $@
 
 $(VENV)/.installed-dev: requirements-dev.lock requirements-spark.lock $(VENV)/.installed
@@ -31,6 +31,10 @@ setup: $(VENV)/.installed
 setup-spark: $(VENV)/.installed
 	$(BIN)/python -m pip install -q --require-hashes -r requirements-spark.lock
 	@$(BIN)/python -c 'from discreet.engine.session import require_spark; require_spark()' 2>&1 | tail -1
+
+# Builds dist/discreet-*.whl, with the machine code that a first run needs.
+wheel: $(VENV)/.installed-dev
+	$(BIN)/python -m tools.wheel --out dist
 
 demo: $(VENV)/.installed
 	$(BIN)/discreet demo --out demo
@@ -60,7 +64,7 @@ test-pythons:
 	  $$venv/bin/python -m pip install -q -r requirements-dev.lock; \
 	  $$venv/bin/python -m pip install -q --no-deps -e .; \
 	  $$venv/bin/python --version; \
-	  NUMBA_CACHE_DIR=$$venv/numba PATH=$$venv/bin:$$PATH $$venv/bin/python -m pytest -q -n 2 $(PYTHON_TESTS); \
+	  PATH=$$venv/bin:$$PATH $$venv/bin/python -m pytest -q -n 2 $(PYTHON_TESTS); \
 	done
 
 # MODULE=discreet.maths.keys TESTS=tests/maths/test_keys.py; see docs/contribute/mutation-testing.md

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from discreet import kernels
-from discreet.kernels import digest, folders, owners
+from discreet.kernels import digest, folders, is_of_the_level, made_by, owners
 from discreet.lazy import Kernel, compiling, njit
 from discreet.maths import swap
 from discreet.maths.cells import counting
@@ -127,7 +128,8 @@ def test_a_numba_without_what_the_store_needs_compiles_in_each_process(
     monkeypatch.delitem(sys.modules, "discreet.compiling", raising=False)
     compiling.cache_clear()
     try:
-        assert imported(tmp_path, 1, standalone)(1) == 20
+        with pytest.warns(UserWarning, match="every process compiles them: .*_reduce"):
+            assert imported(tmp_path, 1, standalone)(1) == 20
     finally:
         compiling.cache_clear()
     assert not stored.exists()
@@ -151,6 +153,44 @@ def test_where_nothing_can_be_written_kernels_are_read_and_compiled(
     assert (found(1), new(1)) == (20, 30)
     assert (was_stored(found), was_stored(new)) == (True, False)
     assert list(stored.iterdir()) == [path]
+
+
+def test_what_a_wheel_brings_is_used_on_processors_of_its_level(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is named as the build of a wheel names it, whose Numba compiles for the level."""
+    if not is_of_the_level():
+        pytest.skip("this processor is not of the level that wheels are built for")
+    with monkeypatch.context() as building:
+        for name, value in kernels.FOR_THE_LEVEL.items():
+            building.setenv(name, value)
+        made_by.cache_clear()
+        assert not was_stored(used(tmp_path, standalone=True))
+    made_by.cache_clear()
+    brought = stored.rename(tmp_path / "brought")
+    assert not was_stored(used(tmp_path, standalone=True))  # not found by its name for this processor
+    shutil.rmtree(stored)
+    monkeypatch.setattr(kernels, "BROUGHT", brought)
+    assert was_stored(used(tmp_path, standalone=True))
+    assert not stored.exists()
+    assert imported(tmp_path, 2, standalone=True)(1) == 30  # another kernel is compiled
+    assert len(list(stored.iterdir())) == 1
+    shutil.rmtree(stored)
+    monkeypatch.setattr(kernels, "is_of_the_level", lambda: False)
+    assert not was_stored(used(tmp_path, standalone=True))
+
+
+def test_a_processor_that_lacks_something_is_not_of_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    for lacking in (*kernels.FEATURES, None):
+        found = {name: name != lacking for name in kernels.FEATURES}
+        monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda found=found: found)
+        monkeypatch.setattr("platform.machine", lambda: "x86_64")
+        is_of_the_level.cache_clear()
+        assert is_of_the_level() is (lacking is None)
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    is_of_the_level.cache_clear()
+    assert not is_of_the_level()
+    is_of_the_level.cache_clear()
 
 
 def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,9 @@ nothing is stored.
 
 A file is used only if no other user can have written it: it belongs to the user, to root or to the owner of the source,
 no group or other user may write it, and its checksum has its own name. So it is as safe as the source.
+
+A wheel brings standalone kernels that were compiled when it was built, for all processors of a level that has been
+common for ten years: its first run compiles nothing. What it was not built for is compiled.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -35,6 +39,14 @@ OWN = __name__.partition(".")[0]
 CHECKSUM = 32  # bytes of SHA-256 before the content of a file
 WRITABLE_BY_OTHERS = 0o022
 UNRELATED = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}  # settings of Numba that do not change machine code
+BROUGHT = Path(__file__).parent / "machine_code"  # by a wheel
+LEVEL = "x86-64-v3"
+FEATURES = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sahf", "sse3", "sse4.1",
+            "sse4.2", "ssse3", "xsave")  # fmt: skip  # that LLVM expects of this level
+FOR_THE_LEVEL = {  # settings of Numba
+    "NUMBA_CPU_NAME": LEVEL,
+    "NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in FEATURES),
+}
 
 
 class Store:
@@ -48,40 +60,51 @@ class Store:
 
     def read(self, made_for: object) -> bytes | None:
         """What was compiled for some arguments, or None."""
-        name = self._file(made_for)
-        for folder in self.folders:
+        name = self._file(made_for, made_by())
+        places = [folder / name for folder in self.folders]
+        if BROUGHT.is_dir() and is_of_the_level():
+            places.append(BROUGHT / self._file(made_for, made_by(**FOR_THE_LEVEL)))
+        for place in places:
             with suppress(OSError):
-                content = _read(folder / name, self._owners)
+                content = _read(place, self._owners)
                 if content is not None:
                     return content
         return None
 
     def write(self, made_for: object, content: bytes) -> None:
         """Store what was compiled, in the first folder that can be written."""
-        name = self._file(made_for)
+        name = self._file(made_for, made_by())
         for folder in self.folders:
             with suppress(OSError):
                 _write(folder / name, content)
                 return
 
-    def _file(self, made_for: object) -> str:
-        described = repr((self._digest, made_for, made_by()))
+    def _file(self, made_for: object, made_by: tuple[object, ...]) -> str:
+        described = repr((self._digest, made_for, made_by))
         return f"{self._name}-{hashlib.sha256(described.encode()).hexdigest()[:32]}.kernel"
 
 
 @cache
-def made_by() -> tuple[object, ...]:
-    """What decides on machine code beside the kernel: versions, settings of Numba, and the processor.
+def made_by(**changed: str) -> tuple[object, ...]:
+    """What decides on machine code beside the kernel: versions, the processor, and settings of Numba, some changed.
 
     The version of Numba is read from its file, because Numba itself takes longer to import than all else.
     """
     numba = find_spec("numba")
     version = Path(numba.origin).with_name("_version.py").read_bytes() if numba and numba.origin else b""
-    settings = sorted(
-        item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] not in UNRELATED
-    )
-    processor = (llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    return version, llvmlite.__version__, np.__version__, sys.version, settings, processor
+    versions = version, llvmlite.__version__, np.__version__, sys.implementation.cache_tag
+    settings = {name: value for name, value in {**os.environ, **changed}.items() if name.startswith("NUMBA_")}
+    processor = settings.get("NUMBA_CPU_NAME") or llvm.get_host_cpu_name()
+    features = settings.get("NUMBA_CPU_FEATURES") or llvm.get_host_cpu_features().flatten()
+    related = sorted(item for item in settings.items() if item[0] not in UNRELATED)
+    return versions, related, llvm.get_process_triple(), processor, features
+
+
+@cache
+def is_of_the_level() -> bool:
+    """Whether this processor can run what a wheel brings."""
+    known = llvm.get_host_cpu_features()
+    return platform.machine() == "x86_64" and all(known.get(name) for name in FEATURES)
 
 
 def folders(source: str) -> list[Path]:

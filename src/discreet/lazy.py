@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, cached_property, update_wrapper
@@ -106,7 +107,10 @@ def compiling() -> Any:
     """How kernels are compiled and stored; None with a future Numba that lacks what it needs: each process compiles."""
     try:
         return import_module("discreet.compiling")
-    except (ImportError, AttributeError):
+    except (ImportError, AttributeError) as error:
+        warnings.warn(
+            f"this version of Numba stores no kernels, so every process compiles them: {error}", stacklevel=2
+        )
         return None
 
 

@@ -10,8 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from tools.wheel import built
 
 from discreet.cli.app import COMMANDS, EXTRAS
+from discreet.kernels import is_of_the_level
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
@@ -35,23 +37,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(
             f"THE WHEEL IS NOT TESTED: setuptools {OLDEST} is needed (pip install -r requirements-dev.lock)"
         )
-    folder = tmp_path_factory.mktemp("wheel")
-    listed = subprocess.run(
-        ["git", "ls-files", "src", "pyproject.toml", "README.md"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.split()
-    files = listed or [str(one.relative_to(ROOT)) for one in SOURCE.rglob("*") if one.is_file()]
-    for name in {*files, "pyproject.toml", "README.md"}:
-        copy = folder / "copy" / name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes((ROOT / name).read_bytes())
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-index", "--no-build-isolation"]
-    done = run([*command, "-w", folder, folder / "copy"], folder)
-    assert done.returncode == 0, done.stderr
-    return next(folder.glob("*.whl"))
+    return built(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +87,21 @@ def test_the_demo_runs_from_the_wheel_and_needs_no_extra(installed: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert "agree everywhere" in done.stdout
     assert (installed / "demo/release/manifest.json").exists()
+
+
+def test_its_first_run_compiles_nothing(installed: Path) -> None:
+    if sys.platform != "linux" or not is_of_the_level():
+        pytest.skip("wheels have machine code for Linux and x86-64 alone")
+    code = (
+        "import sys; sys.argv = ['discreet', 'demo', '--out', 'first', '--persons', '3000', '--quiet']\n"
+        "from discreet.cli.app import main\n"
+        "try: main()\n"
+        "finally: print('numba' in sys.modules)"
+    )
+    done = run([installed / "env/bin/python", "-c", code], installed)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("False\n")
+    assert not (installed / "numba").exists()  # where it would have been stored
 
 
 def test_every_file_of_the_page_is_served(installed: Path) -> None:

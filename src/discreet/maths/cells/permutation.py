@@ -74,7 +74,7 @@ def _twice(word: Any, even: Any, odd: Any, half: Any, low: Any) -> Any:
     return (left << half) | (right ^ np.uint32(odd[left]))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def permute(keys: Any, rounds: Any, half: Any, last: Any) -> None:
     """Permute keys in place: (uint32 keys, *permutation.arrays), for use inside other kernels.
 
