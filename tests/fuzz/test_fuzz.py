@@ -1,6 +1,7 @@
 """Damaged inputs: a short slice in every run, many in the long one. Any fault prints the input that led to it."""
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -183,6 +184,12 @@ def _damaged_page(content: bytes) -> bytes:
     return content[:30] + b"\xff" * 20 + content[50:]
 
 
+def _axis_twice(content: bytes) -> bytes:
+    found = json.loads(content)
+    found["cubes"][0]["axes"].append(found["cubes"][0]["axes"][0])
+    return json.dumps(found).encode()
+
+
 FOUND: tuple[
     tuple[str, Callable[[bytes], bytes]], ...
 ] = (  # files that were faults once: how each is spoiled
@@ -191,6 +198,7 @@ FOUND: tuple[
     ("tree/measurements/H/detailed.parquet", _damaged_page),
     ("tree/hierarchy/categories.csv", lambda text: text.replace(b"SEX,M,SEX,M", b"SEX,M,SEEX,M")),
     ("tree/manifest.json", lambda text: re.sub(rb'"cells": \d+', b'"cells": ' + b"9" * 30, text)),
+    ("tree/manifest.json", _axis_twice),
     ("lau.json", lambda text: text.replace(b'"CL_LAU"', b"0")),
     ("lau.json", lambda text: text.replace(b'"A1"', b"[]")),
     ("lau.json", lambda _: b"[" * 100_000),

@@ -88,6 +88,13 @@ class AxisEntry(_Entry):
         return self.levels[depth - 1] if self.levels else f"{self.variable}:{depth}"
 
 
+def _different(axes: tuple[AxisEntry, ...]) -> tuple[AxisEntry, ...]:
+    """A cube has one axis of a variable."""
+    if len({axis.variable for axis in axes}) < len(axes):
+        raise ValueError("must be axes of different variables")
+    return axes
+
+
 class CubeEntry(_Entry):
     """One cube: what it counts, its axes and its files."""
 
@@ -98,7 +105,7 @@ class CubeEntry(_Entry):
     base_normal: str  # its normal form: equal for filters that mean the same, empty where all records pass
     count: str  # the counted 0/1 variable, empty where records are counted
     weight: str  # the weight variable, empty if unweighted
-    axes: tuple[AxisEntry, ...]
+    axes: Annotated[tuple[AxisEntry, ...], AfterValidator(_different)]
     cells: int  # published ones, without zeros
     files: tuple[FileEntry, ...]
     source: str = ""  # of ready-made counts whose files are told apart: the first cube of the same file
