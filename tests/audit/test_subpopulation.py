@@ -8,7 +8,8 @@ from discreet.audit import subpopulation
 from discreet.audit.averaging import ExposedCell
 from discreet.audit.cells import once
 from discreet.audit.least_squares import VARIANCES, Fitted, least_squares
-from discreet.audit.subpopulation import Subpopulations
+from discreet.audit.subpopulation import Subpopulations, exposed_by_parts
+from discreet.perturb.noise import Noise
 from tests.audit.known import known
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 from tests.maths.attacks.test_least_squares import matrix
@@ -54,10 +55,16 @@ def variance(one: ExposedCell) -> float:
     return one.ratio * 2.0
 
 
+def within(parts: Subpopulations, codes: dict[str, str], noise: Noise) -> tuple[ExposedCell, ...]:
+    fit = parts.fit(codes, noise)
+    assert fit is not None
+    return fit.exposed()
+
+
 def test_the_whole_is_attacked_as_well_as_by_least_squares_over_all_tables(
     town: Made, parts: Subpopulations, wanted: Variances
 ) -> None:
-    found = parts.within({}, town.published.noise)
+    found = within(parts, {}, town.published.noise)
     assert [variance(one) for one in found] == pytest.approx(
         [wanted[frozenset(one.cell.items())] for one in found], rel=0.02
     )
@@ -72,7 +79,7 @@ def test_the_whole_is_attacked_as_well_as_by_least_squares_over_all_tables(
 def test_no_count_is_less_exposed_than_its_part_shows(
     town: Made, parts: Subpopulations, wanted: Variances, codes: dict[str, str]
 ) -> None:
-    found = parts.within(codes, town.published.noise)
+    found = within(parts, codes, town.published.noise)
     assert found
     for one in found:
         assert wanted[frozenset(one.cell.items())] <= variance(one) * (1 + 1e-6)
@@ -83,7 +90,28 @@ def test_no_count_is_less_exposed_than_its_part_shows(
 
 def test_a_small_population_is_attacked_as_a_whole(town: Made, parts: Subpopulations) -> None:
     noise = town.published.noise
-    assert parts.exposed(noise) == list(parts.within({}, noise))
+    assert exposed_by_parts([parts], noise) == within(parts, {}, noise)
+
+
+def test_the_exposed_by_parts_count_is_that_of_all_fits_and_the_least_promising_are_left_out(
+    town: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subpopulation, "MOST_CELLS", 100)
+    monkeypatch.setattr(subpopulation, "EFFORT", 0)
+    universe, noise = town.published.universes[0], town.published.noise
+    some = Subpopulations(once(universe), town.truth)
+    apart = [fit.exposed() for fit in some.fits(noise)]
+    assert len(apart) > 1
+    assert max(len(one) for one in apart) > subpopulation.AT_ONCE
+    found = exposed_by_parts([some, some], noise)
+    assert found[0].ratio == min(one[0].ratio for one in apart)
+    assert [one.ratio for one in found] == sorted(one.ratio for one in found)
+    assert len(found) == 2 * sum(map(len, apart))
+    monkeypatch.setattr(subpopulation, "FAR", 0.0)
+    fewer = exposed_by_parts([some, some], noise)
+    assert fewer[0].ratio == found[0].ratio
+    assert len(fewer) < len(found)
+    assert len(fewer) >= 2 * sum(min(len(one), subpopulation.AT_ONCE) for one in apart)
 
 
 def test_parts_of_a_large_population_have_few_cells_and_many_by_person(
@@ -98,7 +126,7 @@ def test_parts_of_a_large_population_have_few_cells_and_many_by_person(
         chosen = [part for one in some._tables if (part := some._part(one, codes)) is not None]
         assert 25 <= sum(len(part.cells) for part in chosen) <= 100
         assert len(codes) == 2
-    assert some.exposed(town.published.noise)
+    assert exposed_by_parts([some], town.published.noise)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +137,7 @@ def test_parts_of_a_large_population_have_few_cells_and_many_by_person(
     ],
 )
 def test_noise_that_is_not_the_same_for_the_same_people_is_not_attacked(
-    parts: Subpopulations, noise: object
+    parts: Subpopulations, noise: Noise
 ) -> None:
-    assert parts.within({}, noise) == ()  # type: ignore[arg-type]
+    assert parts.fit({}, noise) is None
+    assert exposed_by_parts([parts], noise) == ()

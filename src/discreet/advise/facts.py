@@ -23,7 +23,7 @@ from discreet.audit.declared_averaging import ExposedCount, declared_pieces, mos
 from discreet.audit.evidence import Published, Truth, Universe, tables_of
 from discreet.audit.least_squares import VARIANCES, least_squares, most_recovered, rank
 from discreet.audit.redundancy import Mode, Regions, UniverseRedundancy, eu_redundancy, programme_redundancy
-from discreet.audit.subpopulation import MOST_CELLS, Subpopulations
+from discreet.audit.subpopulation import MOST_CELLS, Subpopulations, exposed_by_parts
 from discreet.io.progress import Progress
 from discreet.maths.attacks.redundancy import Exposure, Redundancy, cells
 from discreet.maths.attacks.tuples import COUNTED, LISTED, Groups, occupied_tuples, tuples_of_grid
@@ -191,9 +191,7 @@ def _attack_on_parts(tables: Iterable[Sequence[OwnedTable]], truth: Truth) -> At
     every = [Subpopulations(owned, truth) for owned in tables]
 
     def attack(parameters: PTableParameters) -> Attacked:
-        noise = _noise(parameters)
-        found = [one for some in every for one in some.exposed(noise)]
-        return Attacked(tuple(sorted(found, key=rank, reverse=True)))
+        return Attacked(exposed_by_parts(every, _noise(parameters)))
 
     return cache(attack)
 

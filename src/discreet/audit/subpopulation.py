@@ -9,7 +9,7 @@ office's limits, the other tables cannot change the result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -34,7 +34,8 @@ SAMPLE = 1 << 13  # cells by which the sizes of parts are estimated
 VARIABLES = 4  # with the most cells, whose codes are tried
 PARTS = 4  # that are tried
 PROBES = 8  # noises that are fitted to choose the counts whose variance is computed
-CHOSEN = 32
+CHOSEN, AT_ONCE = 32, 8
+FAR = 3  # times the variance of the most exposed count that is known
 EFFORT, STEPS = 2 * 10**7, 60  # parts added up to compute the variances of more, and about how often each
 
 Codes = Mapping[str, str]  # variable -> code: the records that are looked at
@@ -50,6 +51,15 @@ class _Part:
     records: Records  # equal where the same records are counted
 
 
+def exposed_by_parts(every: Iterable[Subpopulations], noise: Noise) -> tuple[ExposedCell, ...]:
+    """Counts of parts of all universes, the most exposed first; what promises most is computed first."""
+    found: list[ExposedCell] = []
+    fits = [fit for some in every for fit in some.fits(noise)]
+    for fit in sorted(fits, key=lambda one: one.least_simulated):
+        found += fit.exposed(min((one.ratio for one in found), default=np.inf) * fit.variance)
+    return tuple(sorted(found, key=lambda one: one.ratio))
+
+
 class Subpopulations:
     """The tables of one universe whose true counts are known, by parts of its records."""
 
@@ -62,19 +72,19 @@ class Subpopulations:
         """How many cells with records the tables have."""
         return sum(len(self._listed(one)) for one in self._tables)
 
-    def exposed(self, noise: Noise) -> list[ExposedCell]:
-        """The most exposed counts of the parts that are most likely to have them."""
-        return [one for codes in self._likely for one in self.within(codes, noise)]
+    def fits(self, noise: Noise) -> Iterator[Fit]:
+        """Fits of the parts that are most likely to have the most exposed counts."""
+        return filter(None, (self.fit(codes, noise) for codes in self._likely))
 
-    def within(self, codes: Codes, noise: Noise) -> tuple[ExposedCell, ...]:
-        """The counts of the records with these codes that the tables of only those expose most.
+    def fit(self, codes: Codes, noise: Noise) -> Fit | None:
+        """A fit of the tables of the records with these codes.
 
         Only noise that is the same for the same participants, of one law, is known here: there is nothing otherwise.
         """
         parts = [part for one in self._tables if (part := self._part(one, codes)) is not None]
         if not parts or not noise.same_noise or not noise.keeps_zeros or noise.laws:
-            return ()
-        return _Fit(parts, noise).exposed()
+            return None
+        return Fit(parts, noise)
 
     def _listed(self, one: OwnedTable) -> Integers:
         return cells_of(self._truth.counted, one.table.id)[0]
@@ -200,7 +210,7 @@ def _above(axis: Breakdown) -> list[NDArray[np.int32]]:
     return found
 
 
-class _Fit:
+class Fit:
     """The groups of records that parts of some tables publish, and the sums that connect them."""
 
     def __init__(self, parts: Sequence[_Part], noise: Noise) -> None:
@@ -209,7 +219,7 @@ class _Fit:
         groups, self._first, self._unknown = np.unique(every, return_index=True, return_inverse=True)
         self._counts = np.concatenate([part.counts for part in parts])[self._first]
         by_count = variances_by_count(noise, self._universe.signature(()))
-        self._variance = float(by_count[-1])
+        self.variance = float(by_count[-1])
         self._variances = by_count[np.minimum(self._counts, len(by_count) - 1)].astype(np.float32)
         self._equations = equations_of(len(groups), self._families()).distinct()
 
@@ -232,16 +242,34 @@ class _Fit:
                 nothing = np.zeros(len(at))
                 yield Families(wider[at].astype(np.int64), unknown[wider[at]], unknown[at], nothing, nothing)
 
-    def exposed(self) -> tuple[ExposedCell, ...]:
-        """The counts with the smallest variance: chosen by simulated errors, then computed."""
+    @cached_property
+    def _squares(self) -> NDArray[np.float64]:
+        """Mean squares of simulated errors, for choosing counts; infinite for those that are not averaged."""
         generator = np.random.default_rng(SEED)
         drawn = generator.standard_normal((len(self._counts), PROBES)) * np.sqrt(self._variances)[:, None]
         squares = (errors(self._equations, self._variances, drawn.astype(np.float32)) ** 2).mean(axis=1)
         squares[self._counts < LEAST_AVERAGED] = np.inf
+        return np.asarray(squares, dtype=np.float64)
+
+    @property
+    def least_simulated(self) -> float:
+        """The least mean square of simulated errors."""
+        return float(self._squares.min())
+
+    def exposed(self, known: float = np.inf) -> tuple[ExposedCell, ...]:
+        """The counts with the smallest variance, chosen by simulated errors; then it is computed, some at a time.
+
+        The rest is left out when some are far from the variance of a count that is known to be more exposed.
+        """
         affordable = EFFORT // max(1, STEPS * len(self._equations.parts))
-        chosen = np.argsort(squares, kind="stable")[: max(CHOSEN, affordable)]
-        chosen = chosen[np.isfinite(squares[chosen])]
-        attained = attained_variances(self._equations, self._variances, chosen)
+        chosen = np.argsort(self._squares, kind="stable")[: max(CHOSEN, affordable)]
+        chosen = chosen[np.isfinite(self._squares[chosen])]
+        attained = np.empty(0)
+        for first in range(0, len(chosen), AT_ONCE):
+            if first and attained.min() > FAR * known:
+                break
+            some = attained_variances(self._equations, self._variances, chosen[first : first + AT_ONCE])
+            attained = np.concatenate([attained, some])
         order = np.argsort(attained, kind="stable")
         return tuple(
             self._cell(int(one), float(variance))
@@ -259,6 +287,6 @@ class _Fit:
             part.owned.cube.codes_of(int(part.cells[at])),
             int(self._equations.uses[unknown]) + 1,
             len(self._counts),
-            variance / self._variance,
+            variance / self.variance,
             float(successes(np.array([variance]))[0]),
         )
