@@ -88,8 +88,11 @@ def _in_notebook() -> Iterator[Listener]:
 @contextmanager
 def shown_progress(hidden: bool) -> Iterator[Listener]:
     """Show progress on standard error or in a notebook, unless hidden or neither is there."""
+    if hidden:
+        yield Quiet()  # and rich is not imported
+        return
     screen = console.Console(stderr=True)
-    if hidden or not (screen.is_terminal or screen.is_jupyter):
+    if not (screen.is_terminal or screen.is_jupyter):
         yield Quiet()
         return
     if screen.is_jupyter:
