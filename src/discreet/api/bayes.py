@@ -282,8 +282,6 @@ def _level(one: LargerGroup, law: AdditiveLaw) -> tuple[NestedLevel, Seen]:
 
 def _as_published(law: AnyLaw, negatives: str, rounding: int, threshold: int) -> LawRows:
     """The law of what is published; the noise itself where nothing is done to it."""
-    require(rounding >= 1, "rounding", str(rounding), "give at least 1")
-    require(threshold >= 0, "threshold", str(threshold), "give at least 0")
     rule = Publishing(chosen("negatives", negatives, Negatives), rounding, threshold)
     return law if rule == UNCHANGED else PublishedLaw(law, rule)
 

@@ -24,7 +24,7 @@ from discreet.io.ptable_files import read_ptable
 from discreet.maths.noise.additive import AdditiveLaw, LawKind, SquareSensitivity
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.named import NoiseParameters, implied_kind, named_law
-from discreet.maths.noise.publishing import Negatives, Publishing
+from discreet.maths.noise.publishing import LARGEST_ROUNDING, LARGEST_THRESHOLD, Negatives, Publishing
 from discreet.maths.noise.thresholds import RowLaw
 from discreet.programme.utility_file import read_utility
 
@@ -145,9 +145,10 @@ class PublishingOptions:
 
     def rule(self) -> Publishing:
         """The same as a rule, checked."""
-        if self.rounding < 1 or self.threshold < 0:
+        if not 1 <= self.rounding <= LARGEST_ROUNDING or not 0 <= self.threshold <= LARGEST_THRESHOLD:
             value = f"{self.rounding} and {self.threshold}"
-            raise mistake("", "--rounding and --threshold", value, "give at least 1 and 0")
+            remedy = f"give 1 to {LARGEST_ROUNDING} and 0 to {LARGEST_THRESHOLD}"
+            raise mistake("", "--rounding and --threshold", value, remedy)
         return Publishing(self.negatives, self.rounding, self.threshold)
 
 

@@ -48,10 +48,10 @@ class Publishing:
     threshold: int = 0  # smaller counts are published as zero
 
     def __post_init__(self) -> None:
-        if self.rounding < 1:
+        if not 1 <= self.rounding <= LARGEST_ROUNDING:
             raise mistake("", "rounding", str(self.rounding), f"give 1 to {LARGEST_ROUNDING}")
-        if self.threshold < 0:
-            raise mistake("", "threshold", str(self.threshold), "give 0 or more")
+        if not 0 <= self.threshold <= LARGEST_THRESHOLD:
+            raise mistake("", "threshold", str(self.threshold), f"give 0 to {LARGEST_THRESHOLD}")
 
     @property
     def hides_negatives(self) -> bool:
