@@ -142,7 +142,7 @@ def test_post_processing_is_in_the_likelihood(tmp_path: Path) -> None:
         (("difference", "--count", 9, "--other", -9, *LAPLACE), "published count: -9"),
         (
             ("binomial", "--n", 80, "--x", 41, "--p0", 0.5, "--threshold", 2**70, *LAPLACE),
-            "give 0 to 1000000",
+            "0 to 1000000",
         ),
         (("loglinear", "{table}", "--model", "A*X", *LAPLACE), "join different axes"),
         (("loglinear", "{table}", "--model", " * ", *LAPLACE), "axes on both sides of each"),
