@@ -145,10 +145,6 @@ class PublishedLaw:
         if self.law.settled == UNSETTLED:
             remedy = "take a law of added noise or a p-table; hellinger noise spreads too far for columns"
             raise mistake("", "law", type(self.law).__name__, remedy)
-        if self.publishing.rounding > LARGEST_ROUNDING:
-            raise mistake("", "rounding", str(self.publishing.rounding), f"give 1 to {LARGEST_ROUNDING}")
-        if self.publishing.threshold > LARGEST_THRESHOLD:
-            raise mistake("", "threshold", str(self.publishing.threshold), f"give 0 to {LARGEST_THRESHOLD}")
         return tuple(self.law.row(count).shifted(-count) for count in range(self.law.settled + 1))
 
     @property
