@@ -27,6 +27,7 @@ from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
 from discreet.run.run import Engine
+from tests.cases import few
 from tests.engine.small_town import CELL_KEY, CUBES, divide, make_town, persons, write_text
 from tests.pipeline.conftest import NOON, SECRET, contents
 from tests.pipeline.small_country import NOISE, make_country
@@ -192,17 +193,9 @@ CASES = {
 }
 
 
-IN_EVERY_RUN = {"random 0", "random 1"}
-
-
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.long)
-        if name.startswith("random") and name not in IN_EVERY_RUN
-        else name
-        for name in CASES
-    ],
+    few(CASES, "cell keys, every format", "consistent with a guarantee", "hierarchical", "random 1"),
 )
 def test_a_release_has_the_same_bytes(
     name: str, references: References, engine: Engine | None, tmp_path: Path
@@ -267,7 +260,7 @@ DIVISIONS = [
 ]
 
 
-@pytest.mark.parametrize(("case", "write"), DIVISIONS)
+@pytest.mark.parametrize(("case", "write"), few(DIVISIONS, 1, 4))
 def test_neither_files_nor_their_order_change_a_value(
     case: str,
     write: Callable[[str, Path], Path],
@@ -361,7 +354,7 @@ def broken() -> dict[str, Callable[[pa.Table], pa.Table]]:
     }
 
 
-@pytest.mark.parametrize("name", broken())
+@pytest.mark.parametrize("name", few(broken(), "several", "a missing column"))
 def test_mistakes_in_records_are_the_same_lines(
     name: str, references: References, engine: Engine | None, tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ from discreet.serve.answer import Answer
 from discreet.serve.jobs_store import Store
 from discreet.serve.noise_ranges import AskedCells, EstimateRanges
 from discreet.serve.open import serve_programme, serve_release
+from tests.cases import few
 from tests.hierarchy.sampling import is_binomial, is_chi_squared, normal_reach
 from tests.pipeline.conftest import NOON, SECRET
 from tests.pipeline.small_country import CUBES, NOISE, blocks, make_country, table
@@ -881,7 +882,7 @@ def test_geometric_noise_of_an_epsilon(tmp_path: Path) -> None:
     assert certified.claim.startswith("epsilon = 4, delta = ")
 
 
-@pytest.mark.parametrize("more", ['fit = "own-level"', "spine = false", 'outputs = ["counts"]'])
+@pytest.mark.parametrize("more", few(['fit = "own-level"', "spine = false", 'outputs = ["counts"]'], 2))
 def test_other_fits_and_outputs(tmp_path: Path, more: str) -> None:
     noise = NOISE.replace('rho = "1/2"', f'rho = "1/2"\n{more}')
     noise = noise.replace('levels = { STATE = "1/4"', 'levels = { total = "1/8", STATE = "1/8"')

@@ -27,6 +27,7 @@ from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Group, Query
 from discreet.serve.question import resolve
+from tests.cases import few
 from tests.serve.conftest import NOON, cells, query
 
 Make = Callable[..., TableBuilder]
@@ -186,7 +187,7 @@ def test_threads_of_a_process_judge_the_tables_of_one_user_one_after_the_other(
 
 @pytest.mark.parametrize(
     ("space", "success", "largest", "seed"),
-    [(EVEN, 0.42, 300_000, 0), (DEEP, 0.45, 30_000, 1), (DEEP, 0.6, 30_000, 2)],
+    few([(EVEN, 0.42, 300_000, 0), (DEEP, 0.45, 30_000, 1), (DEEP, 0.6, 30_000, 2)], 1),
 )
 def test_what_is_not_looked_at_would_change_no_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Even, success: float, largest: int, seed: int

@@ -27,6 +27,7 @@ from discreet.serve.history import History, Promise
 from discreet.serve.history_store import ANONYMOUS, Collected, HistoryStore, Population, Sums
 from discreet.serve.http.limits import Limits, WorkerPool
 from discreet.serve.information import blocks_of
+from tests.cases import few
 from tests.serve.test_history import EVEN, VARIANCE, history, no_difference, table
 from tests.waiting import PATIENCE
 
@@ -261,7 +262,7 @@ def stored(where: str, owner: str) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("rule", "at_once"),
-    [(RULES[0], 30), (RULES[1], 30), (RULES[2], 15), (RULES[3], 0)],
+    few([(RULES[0], 30), (RULES[1], 30), (RULES[2], 15), (RULES[3], 0)], 0, 3),
     ids=["warn", "difference", "both", "no averaging"],
 )
 def test_every_question_is_answered_as_by_the_plain_rule(where: str, rule: HistoryRule, at_once: int) -> None:

@@ -21,6 +21,7 @@ from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.release.reader import Release
 from discreet.serve.jobs_store import Store
+from tests.cases import few
 from tests.forked import Forked, discreet
 from tests.io.postgresql_server import Server
 from tests.serve.conftest import SECRET, published
@@ -203,7 +204,7 @@ def told_elsewhere(address: str, job: str, link: str) -> bool:
         return client.get(f"{job}/result").status_code == 200
 
 
-@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("told", few([signal.SIGINT, signal.SIGTERM], 1))
 def test_one_process_stops_when_it_is_told_to_and_leaves_one_file(
     release: Release, tmp_path: Path, told: signal.Signals
 ) -> None:
