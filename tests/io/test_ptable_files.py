@@ -70,6 +70,7 @@ def test_keyed_files_survive_the_way_there_and_back(tmp_path: Path, kind: PTable
     assert again.read_bytes() == path.read_bytes()
 
 
+@pytest.mark.long
 def test_ons_with_4096_keys(tmp_path: Path) -> None:
     lookup = lookup_for(TABLE, PTableFormat.ONS, modulus=4096)
     write_ptable(tmp_path / "t.csv", PTableFormat.ONS, lookup)

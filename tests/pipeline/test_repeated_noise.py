@@ -378,11 +378,14 @@ def test_fresh_noise_that_nobody_counts_is_pointed_out(office: Office) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [
-        'reference_day = "2021-05-10"\nmissing = "90"',
-        'reference_day = "2021-05-09"\nmissing = "0"',
-        'reference_day = "2021-05-09"\nmissing = "90"\nmissing_values = ["1990-01-01"]',
-    ],
+    few(
+        [
+            'reference_day = "2021-05-10"\nmissing = "90"',
+            'reference_day = "2021-05-09"\nmissing = "0"',
+            'reference_day = "2021-05-09"\nmissing = "90"\nmissing_values = ["1990-01-01"]',
+        ],
+        0,
+    ),
 )
 def test_what_values_mean_decides_the_noise(office: Office, other: str) -> None:
     """The same column and codelist, other ages: the difference must not be exact, nor free."""

@@ -23,6 +23,7 @@ from discreet.serve.budget import COMMON, EVERYONE, _charged, account_of
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme
 from discreet.serve.query import Axis, Group, Query
+from tests.cases import BOTH_DATABASES
 from tests.serve.conftest import NOON, SECRET, cells, published, query
 
 Make = Callable[[str, str], TableBuilder]
@@ -68,6 +69,7 @@ def spent(ledger: Ledger, user: str) -> Fraction:
     return loss.rho if isinstance(loss, Rho) else loss.epsilon
 
 
+@BOTH_DATABASES
 def test_each_new_cross_tabulation_is_charged_once(make: Make, ledger: Ledger) -> None:
     builder = make(GEOMETRIC, 'account = { each = "1/4", user = 5 }')
     first = builder.ask(query("EDU", "LOC"), "ann")
@@ -189,6 +191,7 @@ def test_what_has_no_meaning_beside_a_guarantee_is_refused(
         make(noise, serve)
 
 
+@BOTH_DATABASES
 def test_a_guarantee_needs_a_ledger(census: Path, tmp_path: Path, store: Store) -> None:
     programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 10 }")
     with pytest.raises(Mistakes, match="name a ledger"):
@@ -197,6 +200,7 @@ def test_a_guarantee_needs_a_ledger(census: Path, tmp_path: Path, store: Store) 
     assert programme.serve.account == AccountRule(Fraction(1), Fraction(10))
 
 
+@BOTH_DATABASES
 def test_the_same_question_asked_many_times_at_once_is_charged_once(make: Make, ledger: Ledger) -> None:
     builder = make(GEOMETRIC, 'account = { each = "1/4", user = 5 }')
     with ThreadPoolExecutor(8) as pool:
@@ -273,6 +277,7 @@ def test_what_all_have_left_is_a_polite_refusal_that_charges_neither_account(
     assert ledger.verify() == ()
 
 
+@BOTH_DATABASES
 def test_many_users_at_once_never_exceed_what_all_may_learn(make: Make, ledger: Ledger) -> None:
     """Eight users ask twelve tables each, all at once; the cap allows about half of them."""
     builder = make(GEOMETRIC, "account = { each = 1, user = 40, all = 8 }")

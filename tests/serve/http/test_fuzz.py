@@ -12,7 +12,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.core.result import Ok
 
-FEW, MANY = 2, 40  # requests of each route: in every run, and in the long one
+FEW, MANY = 1, 40  # requests of each route: in every run, and in the long one
 TOLD = ("application/problem+json", "application/xml")  # the second to clients of SDMX
 QUICK = settings(
     deadline=None,
