@@ -13,6 +13,13 @@ from xdist.scheduler import LoadScopeScheduling
 TOGETHER = (
     "tests/engine",  # one Java
     "tests/serve/page",  # one Chromium and one server
+    "tests/report",  # one audit
+)
+SYNTAX_TREES = (  # files that read the syntax trees of the whole source
+    "tests/test_architecture.py",
+    "tests/test_words.py",
+    "tests/api/test_commands.py",
+    "tests/text/test_catalogue.py",
 )
 FIRST: Sequence[str] = (
     *TOGETHER,
@@ -34,6 +41,8 @@ FIRST: Sequence[str] = (
 def together(nodeid: str) -> str:
     """The folder or the file whose tests are run by one worker."""
     file = nodeid.partition("::")[0]
+    if file in SYNTAX_TREES:
+        return SYNTAX_TREES[0]
     return next((folder for folder in TOGETHER if file.startswith(f"{folder}/")), file)
 
 
