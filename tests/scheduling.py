@@ -24,17 +24,17 @@ SYNTAX_TREES = (  # files that read the syntax trees of the whole source
 FIRST: Sequence[str] = (
     *TOGETHER,
     "tests/docs/test_pages_run.py",
-    "tests/serve/test_budget.py",
-    "tests/serve/test_sessions.py",
-    "tests/audit/test_gating.py",
-    "tests/docs/test_wheel.py",
-    "tests/advise/test_proposals_hold.py",
-    "tests/cli/test_swap.py",
     "tests/serve/http/test_killed.py",
-    "tests/audit/test_representations.py",
-    "tests/report/test_browser.py",
-    "tests/api/test_examples.py",
-    "tests/advise/test_advise.py",
+    "tests/serve/test_budget.py",
+    "tests/docs/test_wheel.py",
+    SYNTAX_TREES[0],
+    "tests/audit/test_gating.py",
+    "tests/pipeline/test_hierarchical_release.py",
+    "tests/fuzz/test_fuzz.py",
+    "tests/pipeline/test_private_release.py",
+    "tests/perturb/test_ledger.py",
+    "tests/cli/test_audit.py",
+    "tests/serve/http/test_attacks.py",
 )
 
 

@@ -116,6 +116,7 @@ def test_the_declared_noise_is_judged_by_the_attack(advice: Advice) -> None:
     assert (Constraint.AVERAGING in advice.declared) == (float(advice.proposal.noise["V"]) > 2.0)
 
 
+@pytest.mark.long
 def test_a_proposal_with_a_guarantee_passes_its_gate(declared: Path, tmp_path: Path) -> None:
     """Geometric noise: the gate is judged by the law and the programme, and the release that is drawn agrees."""
     programme = load_programme(declared)

@@ -13,6 +13,7 @@ LONG = {
     "privacy-budget.md",
     "publish-sdmx.md",
     "publish-tables-that-add-up.md",
+    "swap-and-noise.md",
     "table-builder-behind-a-proxy.md",
 }
 OWN_TEST = {"life-of-an-office.md"}  # tests/cli/test_life_of_an_office.py

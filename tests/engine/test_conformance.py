@@ -52,6 +52,9 @@ def engine(request: pytest.FixtureRequest) -> Engine | None:
     return None if request.param == "embedded" else SparkEngine(request.getfixturevalue("spark"))
 
 
+SPARK_IS_LONG = pytest.mark.parametrize("engine", few(["embedded", "spark"], "embedded"), indirect=True)
+
+
 def made(
     programme: Path, out: Path, engine: Engine | None, threads: int = 1, progress: Progress | None = None
 ) -> Protected:
@@ -294,6 +297,7 @@ def test_a_csv_file_is_read_by_several_tasks(
         assert [len(parts) for parts in one.parts] == [1] * 4
 
 
+@SPARK_IS_LONG
 def test_a_quarter_with_most_persons_is_no_exception(
     references: References, engine: Engine | None, tmp_path: Path
 ) -> None:
@@ -403,6 +407,7 @@ def test_a_file_of_another_schema_is_the_same_line(
     assert not (tmp_path / "release").exists()
 
 
+@SPARK_IS_LONG
 def test_codes_of_another_type_in_one_file_change_no_value(
     references: References, engine: Engine | None, tmp_path: Path
 ) -> None:
@@ -419,6 +424,7 @@ def test_codes_of_another_type_in_one_file_change_no_value(
     assert values(contents(tmp_path / "release")) == values(files)
 
 
+@SPARK_IS_LONG
 def test_records_that_change_under_the_run_are_refused(engine: Engine | None, tmp_path: Path) -> None:
     programme = make_town(tmp_path / "town")
     divide(persons(), tmp_path / "town", 3)
@@ -459,6 +465,7 @@ def test_a_damaged_file_is_named(engine: Engine | None, tmp_path: Path) -> None:
         made(programme, tmp_path / "release", engine)
 
 
+@SPARK_IS_LONG
 def test_swapped_microdata_have_the_same_bytes(
     references: References, engine: Engine | None, tmp_path: Path
 ) -> None:
@@ -471,6 +478,7 @@ def test_swapped_microdata_have_the_same_bytes(
     assert one.records == two.records
 
 
+@SPARK_IS_LONG
 def test_an_audit_finds_the_same(references: References, engine: Engine | None, tmp_path: Path) -> None:
     programme, _, _ = references.of("swapped", CASES["swapped"])
     made(programme, tmp_path / "release", None)
@@ -484,6 +492,7 @@ def test_an_audit_finds_the_same(references: References, engine: Engine | None, 
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@SPARK_IS_LONG
 def test_gates_are_judged_alike(references: References, engine: Engine | None, tmp_path: Path) -> None:
     programme = town(more="[gates]\ntrue_uniques = 0.001\n")(tmp_path / "town")
     with pytest.raises(GateBroken) as alone:

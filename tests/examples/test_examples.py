@@ -26,7 +26,7 @@ def example(name: str) -> Example:
     return EXAMPLES[NAMES.index(name)]
 
 
-QUICK = ("rinott-2018", "statistics-netherlands-2022", "soria-comas-drechsler-2013")
+QUICK = ("statistics-netherlands-2022", "soria-comas-drechsler-2013")
 
 
 @pytest.mark.parametrize("name", few(NAMES, *QUICK))

@@ -144,6 +144,7 @@ def test_types_that_arrow_has_no_name_for_are_read(loaded: Server) -> None:
     assert batch.num_rows > 0
 
 
+@pytest.mark.long
 def test_a_server_that_stops_in_mid_run_leaves_nothing(census: Path, tmp_path: Path) -> None:
     assert PROGRAMS is not None
     with running(PROGRAMS) as server:

@@ -219,6 +219,7 @@ def test_what_adjusted_counts_cannot_keep_is_refused(
         load_programme(folder / "programme.toml")
 
 
+@pytest.mark.long
 def test_the_whole_eu_programme_of_persons_is_refused_before_anything_is_counted(
     census: Path, tmp_path: Path
 ) -> None:

@@ -11,18 +11,23 @@ import pytest
 from sqlalchemy import select
 
 from discreet.errors import Mistakes
+from discreet.io.progress import Quiet
 from discreet.io.register import Register
 from discreet.maths.privacy.accounting import EpsilonDelta, Rho
+from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.protect import protect
 from discreet.programme.programme import Programme, load_programme
 from discreet.programme.serve import AccountRule
 from discreet.release.reader import open_release
+from discreet.run.run import Run
 from discreet.serve.answer import Answer, Balance, Refusal, Rule
 from discreet.serve.budget import COMMON, EVERYONE, _charged, account_of
+from discreet.serve.catalogue import programme_catalogue
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme
 from discreet.serve.query import Axis, Group, Query
+from discreet.serve.records import EncodedUnit, read_units
 from tests.cases import BOTH_DATABASES
 from tests.serve.conftest import NOON, SECRET, cells, published, query
 
@@ -50,16 +55,32 @@ def declared(census: Path, folder: Path, noise: str, serve: str) -> Programme:
     return load_programme(folder / "programme.toml")
 
 
+@pytest.fixture(scope="module")
+def units(census: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, EncodedUnit]:
+    """The records as they are read; neither the noise nor a rule changes them."""
+    programme = declared(
+        census, tmp_path_factory.mktemp("read"), GEOMETRIC, "account = { each = 1, user = 9 }"
+    )
+    chosen = mechanism(programme, SECRET, SECRET)
+    run = Run(programme=programme, secret=SECRET, mechanism=chosen, threads=1, progress=Quiet())
+    return read_units(run, programme_catalogue(programme, chosen.noise().public(programme.release.disclose)))
+
+
 @pytest.fixture
-def make(census: Path, tmp_path: Path, store: Store, ledger: Ledger) -> Make:
+def make(
+    census: Path,
+    tmp_path: Path,
+    store: Store,
+    ledger: Ledger,
+    units: dict[str, EncodedUnit],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Make:
     def made(noise: str, serve: str) -> TableBuilder:
-        return serve_programme(
-            declared(census, tmp_path / "census", noise, serve),
-            SECRET,
-            store,
-            ledger=ledger,
-            register=Register.of(tmp_path / "register", SECRET),
-        )
+        programme = declared(census, tmp_path / "census", noise, serve)
+        with monkeypatch.context() as patch:
+            patch.setattr("discreet.serve.open.read_units", lambda *_: units)
+            register = Register.of(tmp_path / "register", SECRET)
+            return serve_programme(programme, SECRET, store, ledger=ledger, register=register)
 
     return made
 

@@ -52,7 +52,9 @@ def test_a_public_total_keeps_the_size() -> None:
 
 
 @pytest.mark.parametrize("mean", few([1, 3], 0))
-@pytest.mark.parametrize("noise", [CELL_KEY, LAWS["Laplace, negatives zero"]], ids=["cell key", "Laplace"])
+@pytest.mark.parametrize(
+    "noise", few([CELL_KEY, LAWS["Laplace, negatives zero"]], 0), ids=["cell key", "Laplace"]
+)
 def test_known_margins_give_exact_p_values(noise: PublishedLaw, mean: int) -> None:
     p = np.array(list(known_p_values(noise, independent(500, mean, 4, 6), np.random.default_rng(7))))
     for level in (0.05, 0.2, 0.5):

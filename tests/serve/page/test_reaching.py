@@ -56,6 +56,7 @@ def test_axe_finds_nothing_in_a_refusal(opens: Opens, dark: bool) -> None:
     clean(page)
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_in_german_filters_groups_jobs_and_tokens(opens: Opens) -> None:
     page = opens(link(rows=["AGE.M"], columns=["SEX"], where='CAS in ("1")', lang="de"), dark=True)
     shown(page)

@@ -64,13 +64,13 @@ def rest_over(tmp_path: Path) -> Iterator[Callable[[TableBuilder], Client]]:
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def axes(programme: Programme) -> tuple[Breakdown, ...]:
     """The axes of the table."""
     return next(cube.axes for cube in programme.cubes if cube.id == "wide")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def wide(release: Release, axes: tuple[Breakdown, ...]) -> Cells:
     """The published cells of the table under the ids of SDMX."""
     spelled = [dict(zip(axis.codes, code_ids(axis.codes), strict=True)) for axis in axes]
