@@ -311,6 +311,7 @@ def test_a_quarter_with_most_persons_is_no_exception(
     assert contents(tmp_path / "release") == files
 
 
+@SPARK_IS_LONG
 def test_cells_are_the_same_in_parts_of_any_size(
     references: References, engine: Engine | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

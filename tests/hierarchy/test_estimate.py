@@ -79,6 +79,7 @@ def test_the_forecast_is_the_variance_of_the_estimates() -> None:
 RELEASES = 500
 
 
+@pytest.mark.long
 def test_estimates_are_unbiased_with_the_stated_variance_and_nominal_coverage() -> None:
     require_sampling(11)
 

@@ -59,6 +59,7 @@ def test_covariances_are_those_of_dense_least_squares(histogram: Histogram, leve
         assert np.abs(found - np.diag(np.diag(found))).max() > 0.1  # estimates are correlated
 
 
+@pytest.mark.long
 def test_differences_vary_as_their_covariance_says() -> None:
     """500 releases of siblings, of an area and its parent, and of two counts of one area."""
     rng = np.random.default_rng(23)

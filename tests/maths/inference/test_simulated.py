@@ -78,6 +78,7 @@ def test_a_wrong_scale_of_the_noise_is_rejected_too_often() -> None:
     assert shares[1] > 0.5
 
 
+@pytest.mark.long
 def test_known_margins_find_the_more_dependence_the_more_there_is() -> None:
     rng, power = np.random.default_rng(10), []
     for strength in (0.0, 0.7, 1.4):
