@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests import scheduling
+from tests.cases import few
 from tests.engine.java import NO_SPARK
 from tests.io.postgresql_server import NO_SERVER, Server, binaries, running
 from tests.randomness import DEFAULT, repeat
@@ -53,9 +54,9 @@ def _programs() -> Path:
     return found
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=few(["sqlite", "postgresql"], "sqlite"))
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a database with nothing in it, of either kind."""
+    """The address of a database with nothing in it; postgresql is long, unless a test is of `BOTH_DATABASES`."""
     if request.param == "sqlite":
         return str(tmp_path / "books.sqlite")
     server: Server = request.getfixturevalue("postgresql")

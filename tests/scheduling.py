@@ -13,27 +13,36 @@ from xdist.scheduler import LoadScopeScheduling
 TOGETHER = (
     "tests/engine",  # one Java
     "tests/serve/page",  # one Chromium and one server
+    "tests/report",  # one audit
+)
+SYNTAX_TREES = (  # files that read the syntax trees of the whole source
+    "tests/test_architecture.py",
+    "tests/test_words.py",
+    "tests/api/test_commands.py",
+    "tests/text/test_catalogue.py",
 )
 FIRST: Sequence[str] = (
     *TOGETHER,
     "tests/docs/test_pages_run.py",
-    "tests/serve/test_budget.py",
-    "tests/serve/test_sessions.py",
-    "tests/audit/test_gating.py",
-    "tests/docs/test_wheel.py",
-    "tests/advise/test_proposals_hold.py",
-    "tests/cli/test_swap.py",
     "tests/serve/http/test_killed.py",
-    "tests/audit/test_representations.py",
-    "tests/report/test_browser.py",
-    "tests/api/test_examples.py",
-    "tests/advise/test_advise.py",
+    "tests/serve/test_budget.py",
+    "tests/docs/test_wheel.py",
+    SYNTAX_TREES[0],
+    "tests/audit/test_gating.py",
+    "tests/pipeline/test_hierarchical_release.py",
+    "tests/fuzz/test_fuzz.py",
+    "tests/pipeline/test_private_release.py",
+    "tests/perturb/test_ledger.py",
+    "tests/cli/test_audit.py",
+    "tests/serve/http/test_attacks.py",
 )
 
 
 def together(nodeid: str) -> str:
     """The folder or the file whose tests are run by one worker."""
     file = nodeid.partition("::")[0]
+    if file in SYNTAX_TREES:
+        return SYNTAX_TREES[0]
     return next((folder for folder in TOGETHER if file.startswith(f"{folder}/")), file)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.inference.estimates import CHECKED_PROPORTIONS, CHECKED_SUMS, CHECKED_TESTS
+from tests.cases import few
 
 DOCS = Path(__file__).parent.parent / "docs"
 SCRIPT: dict[str, Any] = runpy.run_path(str(DOCS / "inference_coverage.py"))
@@ -94,6 +95,6 @@ def test_proportions_are_covered_as_stated() -> None:
     assert stated <= min(found)
 
 
-@pytest.mark.parametrize("name", ["Laplace, negatives zero", "cell key, js 2"])
+@pytest.mark.parametrize("name", few(["Laplace, negatives zero", "cell key, js 2"], 1))
 def test_rows_of_proportions_are_recomputed(name: str) -> None:
     assert shares(SCRIPT["proportion_line"](name)) == pytest.approx(shown(name), abs=1.0)

@@ -61,6 +61,7 @@ def test_less_noise_is_more_useful_and_more_risky(folder: Path) -> None:
         assert (sign * np.diff([point.averaging for point in found.points]) < 0).all()
 
 
+@pytest.mark.long
 def test_the_squared_error_is_the_variance_of_the_table(folder: Path) -> None:
     """Nearly all cells of the town are large; the few small ones have a little less."""
     found = drawn(folder, repeats=40)

@@ -21,6 +21,7 @@ from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.pipeline.protect import protect
 from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
+from tests.cases import few
 from tests.pipeline.conftest import NOON, with_cubes
 
 SECRETS = [bytes([number]) * 32 for number in (11, 12, 13)]
@@ -52,6 +53,7 @@ def advice(declared: Path) -> Advice:
     return advise(facts, task_of(programme, None, RiskLimits()))
 
 
+@pytest.mark.long
 def test_a_margin_keeps_the_gate_at_a_distance(declared: Path, tmp_path: Path) -> None:
     """The release that is made with the proposal is judged as far inside the gate as was promised."""
     programme = load_programme(declared)
@@ -66,15 +68,16 @@ def test_a_margin_keeps_the_gate_at_a_distance(declared: Path, tmp_path: Path) -
     assert verdicts["averaging"].found < 0.9 * LIMIT
 
 
+@pytest.mark.parametrize("secrets", few([SECRETS[:1], SECRETS], 0), ids=len)
 def test_a_proposal_passes_its_gates_with_every_secret(
-    declared: Path, advice: Advice, tmp_path: Path
+    declared: Path, advice: Advice, tmp_path: Path, secrets: list[bytes]
 ) -> None:
     assert advice.proposal is not None
     proposed = declared.with_name("proposed.toml")
     proposed.write_text(declared.read_text())
     write_noise(proposed, advice.proposal.noise)
     hit = expected = targets = 0.0
-    for number, secret in enumerate(SECRETS):
+    for number, secret in enumerate(secrets):
         out = tmp_path / f"r{number}"
         done = protect(load_programme(proposed), secret, out, out.with_suffix(".json"), clock=lambda: NOON)
         verdicts = {verdict.gate: verdict for verdict in done.verdicts}
@@ -94,15 +97,16 @@ def test_a_proposal_passes_its_gates_with_every_secret(
     assert hit / targets < LIMIT
 
 
-def test_noticeably_less_noise_is_refused(declared: Path, advice: Advice, tmp_path: Path) -> None:
+@pytest.mark.parametrize("secret", few(SECRETS, 0), ids=lambda secret: str(secret[0]))
+def test_noticeably_less_noise_is_refused(
+    declared: Path, advice: Advice, tmp_path: Path, secret: bytes
+) -> None:
     assert advice.proposal is not None
     weaker = declared.with_name("weaker.toml")
     weaker.write_text(declared.read_text())
     write_noise(weaker, {**advice.proposal.noise, "V": round(0.75 * float(advice.proposal.noise["V"]), 2)})
-    for number, secret in enumerate(SECRETS):
-        out = tmp_path / f"r{number}"
-        with pytest.raises(GateBroken, match=r"gates.averaging: .* raise V to"):
-            protect(load_programme(weaker), secret, out, out.with_suffix(".json"), clock=lambda: NOON)
+    with pytest.raises(GateBroken, match=r"gates.averaging: .* raise V to"):
+        protect(load_programme(weaker), secret, tmp_path / "r", tmp_path / "r.json", clock=lambda: NOON)
 
 
 def test_the_declared_noise_is_judged_by_the_attack(advice: Advice) -> None:
@@ -112,6 +116,7 @@ def test_the_declared_noise_is_judged_by_the_attack(advice: Advice) -> None:
     assert (Constraint.AVERAGING in advice.declared) == (float(advice.proposal.noise["V"]) > 2.0)
 
 
+@pytest.mark.long
 def test_a_proposal_with_a_guarantee_passes_its_gate(declared: Path, tmp_path: Path) -> None:
     """Geometric noise: the gate is judged by the law and the programme, and the release that is drawn agrees."""
     programme = load_programme(declared)

@@ -98,7 +98,8 @@ def test_wrong_queries_are_refused_in_a_line(programme: Programme, stated: str, 
         advise_strategy(programme, [stated])
 
 
-@pytest.mark.parametrize("name", ["pl94-2020", pytest.param("pl94-2020-pr", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["pl94-2020", "pl94-2020-pr"])
 def test_a_built_in_strategy_is_itself_what_the_shares_of_2020_cost(tmp_path: Path, name: str) -> None:
     path = make_pl94(tmp_path)
     path.write_text(path.read_text().replace('"pl94-2020"', f'"{name}"'))

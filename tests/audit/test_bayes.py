@@ -15,6 +15,7 @@ from discreet.maths.noise.publishing import Negatives, Publishing
 from discreet.programme.noise import KeptZeros
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
 from tests.audit.private import gaussian
+from tests.cases import few
 
 TREES = [nested("GEO", 4, 10), flat("SEX", 2), flat("AGE", 12)]
 CROSSES = [["GEO", "SEX", "AGE"], ["SEX", "GEO"], ["AGE"]]
@@ -49,7 +50,7 @@ def brute_force(world: Made, belief: Belief) -> tuple[int, int, int]:
     return small, above, accused
 
 
-@pytest.mark.parametrize("belief", [Belief(0.5, 0.9), Belief(0.2, 0.5, 4)])
+@pytest.mark.parametrize("belief", few([Belief(0.5, 0.9), Belief(0.2, 0.5, 4)], 1))
 @pytest.mark.parametrize(
     "world",
     [

@@ -31,6 +31,7 @@ from discreet.programme.cube import Cube
 from discreet.programme.noise import Protects
 from tests.audit.made import Columns, axis, cell_key, flat, nested, random_columns
 from tests.audit.subsets import counted, occupied, record_keys
+from tests.cases import few
 
 SIZES = {"SEX": 2, "AGE": 9, "LMS": 5, "CAS": 6, "EDU": 7, "POB": 6, "COC": 5, "TEN": 4}
 TREES = [nested("GEO", 5, 12), *(flat(name, size) for name, size in SIZES.items())]  # nine attributes
@@ -65,7 +66,7 @@ def described(columns: Columns, person: int) -> dict[str, str]:
     return {tree.name: tree.leaf_codes[columns[tree.name][person]] for tree in TREES}
 
 
-@pytest.mark.parametrize("leaves", [False, True])
+@pytest.mark.parametrize("leaves", few([False, True], 0))
 def test_one_newcomer_or_leaver_gives_nine_attributes_away(leaves: bool) -> None:
     noise = cell_key(V, D)
     complete = 0

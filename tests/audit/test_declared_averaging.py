@@ -15,6 +15,7 @@ from discreet.programme.codelist import Code, Codelist, codelist
 from discreet.programme.cube import Cube, Signature
 from tests.audit.made import axis, flat, nested
 from tests.audit.test_averaging import dense
+from tests.cases import few
 
 
 def universe(trees: list[Codelist], crosses: list[list[str]]) -> Universe:
@@ -145,7 +146,7 @@ def most_information(pieces: PublishedPieces, some: tuple[int, ...], same_noise:
 
 
 @pytest.mark.parametrize("same_noise", [True, False])
-@pytest.mark.parametrize("crosses", [[["A", "B", "C"]], [["A", "B"], ["B", "C"], ["A", "C"]]])
+@pytest.mark.parametrize("crosses", few([[["A", "B", "C"]], [["A", "B"], ["B", "C"], ["A", "C"]]], 1))
 def test_the_most_exposed_count_by_several_variables_is_that_of_an_enumeration(
     same_noise: bool, crosses: list[list[str]]
 ) -> None:
@@ -180,8 +181,8 @@ def test_several_variables_are_one_sum_of_kronecker_products() -> None:
 CROSSES = ([["A", "B", "C"]], [["A", "B"], ["B", "C"]], [["A", "B", "C"], ["C"]], [["A", "C"], ["B"]])
 
 
-@pytest.mark.parametrize("same_noise", [True, False])
-@pytest.mark.parametrize("crosses", CROSSES)
+@pytest.mark.parametrize("same_noise", few([True, False], 0))
+@pytest.mark.parametrize("crosses", few(CROSSES, 0, 3))
 def test_no_count_by_several_variables_has_less_than_its_floor(
     same_noise: bool, crosses: list[list[str]]
 ) -> None:

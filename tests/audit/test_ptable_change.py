@@ -18,6 +18,7 @@ from discreet.perturb.cell_key import CellKeyMechanism
 from tests.audit.known import known
 from tests.audit.made import Made, made, random_columns
 from tests.audit.test_key_gaps import halves
+from tests.cases import few
 
 SECRET = bytes(range(32))
 
@@ -50,7 +51,9 @@ def test_shuffled_intervals_and_plain_sums_are_broken_without_knowing_anything()
     assert after == pytest.approx(expected, abs=0.05)
 
 
-@pytest.mark.parametrize(("second", "together"), [((6, 2.0), 0.282), ((5, 1.0), 0.446), ((5, 3.0), 0.333)])
+@pytest.mark.parametrize(
+    ("second", "together"), few([((6, 2.0), 0.282), ((5, 1.0), 0.446), ((5, 3.0), 0.333)], 0)
+)
 @pytest.mark.parametrize("is_open", [False, True])
 def test_permuted_keys_give_what_the_laws_predict(
     second: tuple[int, float], together: float, is_open: bool

@@ -192,6 +192,7 @@ def test_swapping_alone_leaves_the_tables_exact_but_wrong_about_the_swapped() ->
     assert judged.broken_promises > 0
 
 
+@pytest.mark.long
 def test_what_is_known_of_the_noise_decides_how_well_it_goes() -> None:
     mechanism, known = cell_key(2.0, 5)
     release = made(TREES, WHOLE, town(), mechanism, known, seed=1).published

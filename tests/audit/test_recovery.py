@@ -10,6 +10,7 @@ from discreet.maths.attacks.averaging import Method, Recovery, few_recovered, re
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from tests.audit.made import Made, cell_key, flat, made, nested, random_columns
+from tests.cases import few
 
 TREES = [nested("GEO", 2, 3), flat("A", 4), flat("B", 4), flat("C", 3)]
 CROSSES = [["GEO", "A", "B"], ["GEO", "B", "C"], ["A", "B", "C"], ["GEO", "A", "C"]]
@@ -49,7 +50,7 @@ class Tally:
         return float((found.sum() - expected) / error)
 
 
-@pytest.mark.parametrize("js", [0, 1])
+@pytest.mark.parametrize("js", few([0, 1], 1))
 def test_the_prediction_holds_for_every_small_count_and_for_large_ones(js: int) -> None:
     """Sampling errors only, where most cells hold a few; the row of large counts is rejected for ones."""
     tally = Tally(400, 2.0, js, secrets=40)
@@ -61,6 +62,7 @@ def test_the_prediction_holds_for_every_small_count_and_for_large_ones(js: int) 
     assert abs(tally.away(1, unchanged)) > 5
 
 
+@pytest.mark.long
 def test_a_prediction_for_another_variance_is_rejected() -> None:
     tally, other = Tally(400, 2.0, 0, secrets=120), Tally(400, 1.6, 0, secrets=1)
     for count in (3, LARGE):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.io.ending import SIGNALS
+from tests.cases import few
 from tests.cli import town
 from tests.cli.called import discreet
 from tests.waiting import PATIENCE, until
@@ -35,7 +36,7 @@ def test_a_mistyped_word(words: tuple[str, ...], meant: str) -> None:
     assert "Traceback" not in said.stderr
 
 
-@pytest.mark.parametrize("chosen", [None, "mimalloc"])
+@pytest.mark.parametrize("chosen", few([None, "mimalloc"], 0))
 def test_commands_reuse_the_memory_that_arrow_frees(chosen: str | None) -> None:
     """Arrow's own allocators return it to the system between two batches; a user may still choose one."""
     words = "from discreet.cli.group import built; built('protect', 'protect'); import pyarrow"
@@ -123,7 +124,7 @@ def defaults() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", few(SIGNALS, 0))
 def test_a_signal_that_asks_to_end_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
     """A user, a service manager, or a terminal that is closed, while kernels are loaded."""
     words = ("synth", "--persons", "3000000", "--out", "census", "--quiet")

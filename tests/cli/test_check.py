@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.cli.app import main
+from tests.cases import few
 from tests.cli.town import CODELISTS, Columns, build, edit, households, persons
 
 CHECK = ("check", "programme.toml")
@@ -439,15 +440,15 @@ def test_check_as_json(tmp_path: Path, command: Command) -> None:
     assert (code, json.loads(said)["sound"]) == (2, False)
 
 
-def test_the_installed_command_refuses_alike(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", few([CHECK, PROTECT], 1, single=True), ids=["check", "protect"])
+def test_the_installed_command_refuses_alike(tmp_path: Path, words: tuple[str, ...]) -> None:
     build(tmp_path, persons=with_column(persons(), "sex", set_first("7")))
     program = [sys.executable, "-c", "from discreet.cli.app import main; main()"]
-    for words in (CHECK, PROTECT):
-        done = subprocess.run([*program, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert "'7'" in done.stderr
-        assert len(done.stderr.splitlines()) == 1
-        assert done.stdout == ""
+    done = subprocess.run([*program, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "'7'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
     assert not list(tmp_path.glob("out/*"))
 
 

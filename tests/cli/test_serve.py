@@ -13,6 +13,7 @@ from discreet.errors import Mistakes
 from discreet.serve.http.api import catalogue_json
 from discreet.serve.http.security import Role, TokenFile, read_tokens
 from discreet.serve.http.server import Serving
+from tests.cases import few
 from tests.cli.town import build
 
 
@@ -104,7 +105,7 @@ def test_a_plain_token_stands_alone_on_its_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rules", "options", "warned"),
-    [("", (), False), ('[serve]\nrules = "none"\n', (), True), ("", ("--without-rules",), True)],
+    few([("", (), False), ('[serve]\nrules = "none"\n', (), True), ("", ("--without-rules",), True)], 0, 2),
     ids=["default", "declared", "option"],
 )
 def test_a_server_without_rules_says_so(

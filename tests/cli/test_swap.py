@@ -260,6 +260,7 @@ def test_bad_records_leave_nothing_behind(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
 
 
+@pytest.mark.long
 def test_a_run_killed_at_any_moment_leaves_whole_folders_or_none(town: Path, tmp_path: Path) -> None:
     out, private = tmp_path / "out", tmp_path / "private"
     command = [

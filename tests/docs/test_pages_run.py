@@ -8,7 +8,14 @@ import pytest
 from tests.docs.snippets import LANGUAGES, blocks, missing_line, session
 
 ROOT = Path(__file__).parents[2]
-LONG = {"choose-parameters.md"}
+LONG = {
+    "choose-parameters.md",
+    "privacy-budget.md",
+    "publish-sdmx.md",
+    "publish-tables-that-add-up.md",
+    "swap-and-noise.md",
+    "table-builder-behind-a-proxy.md",
+}
 OWN_TEST = {"life-of-an-office.md"}  # tests/cli/test_life_of_an_office.py
 PAGES = [
     ROOT / "README.md",

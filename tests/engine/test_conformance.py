@@ -27,6 +27,7 @@ from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.release.verify import verify
 from discreet.run.run import Engine
+from tests.cases import few
 from tests.engine.small_town import CELL_KEY, CUBES, divide, make_town, persons, write_text
 from tests.pipeline.conftest import NOON, SECRET, contents
 from tests.pipeline.small_country import NOISE, make_country
@@ -49,6 +50,9 @@ UNWEIGHTED = CUBES.partition('[[cubes]]\nid = "weighted"')[0]
 def engine(request: pytest.FixtureRequest) -> Engine | None:
     """Where a release is computed; the embedded engine is compared with itself on more threads."""
     return None if request.param == "embedded" else SparkEngine(request.getfixturevalue("spark"))
+
+
+SPARK_IS_LONG = pytest.mark.parametrize("engine", few(["embedded", "spark"], "embedded"), indirect=True)
 
 
 def made(
@@ -192,17 +196,9 @@ CASES = {
 }
 
 
-IN_EVERY_RUN = {"random 0", "random 1"}
-
-
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.long)
-        if name.startswith("random") and name not in IN_EVERY_RUN
-        else name
-        for name in CASES
-    ],
+    few(CASES, "cell keys, every format", "consistent with a guarantee", "hierarchical", "random 1"),
 )
 def test_a_release_has_the_same_bytes(
     name: str, references: References, engine: Engine | None, tmp_path: Path
@@ -267,7 +263,7 @@ DIVISIONS = [
 ]
 
 
-@pytest.mark.parametrize(("case", "write"), DIVISIONS)
+@pytest.mark.parametrize(("case", "write"), few(DIVISIONS, 1, 4))
 def test_neither_files_nor_their_order_change_a_value(
     case: str,
     write: Callable[[str, Path], Path],
@@ -301,6 +297,7 @@ def test_a_csv_file_is_read_by_several_tasks(
         assert [len(parts) for parts in one.parts] == [1] * 4
 
 
+@SPARK_IS_LONG
 def test_a_quarter_with_most_persons_is_no_exception(
     references: References, engine: Engine | None, tmp_path: Path
 ) -> None:
@@ -314,6 +311,7 @@ def test_a_quarter_with_most_persons_is_no_exception(
     assert contents(tmp_path / "release") == files
 
 
+@SPARK_IS_LONG
 def test_cells_are_the_same_in_parts_of_any_size(
     references: References, engine: Engine | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,7 +359,7 @@ def broken() -> dict[str, Callable[[pa.Table], pa.Table]]:
     }
 
 
-@pytest.mark.parametrize("name", broken())
+@pytest.mark.parametrize("name", few(broken(), "several", "a missing column"))
 def test_mistakes_in_records_are_the_same_lines(
     name: str, references: References, engine: Engine | None, tmp_path: Path
 ) -> None:
@@ -410,6 +408,7 @@ def test_a_file_of_another_schema_is_the_same_line(
     assert not (tmp_path / "release").exists()
 
 
+@SPARK_IS_LONG
 def test_codes_of_another_type_in_one_file_change_no_value(
     references: References, engine: Engine | None, tmp_path: Path
 ) -> None:
@@ -426,6 +425,7 @@ def test_codes_of_another_type_in_one_file_change_no_value(
     assert values(contents(tmp_path / "release")) == values(files)
 
 
+@SPARK_IS_LONG
 def test_records_that_change_under_the_run_are_refused(engine: Engine | None, tmp_path: Path) -> None:
     programme = make_town(tmp_path / "town")
     divide(persons(), tmp_path / "town", 3)
@@ -466,6 +466,7 @@ def test_a_damaged_file_is_named(engine: Engine | None, tmp_path: Path) -> None:
         made(programme, tmp_path / "release", engine)
 
 
+@SPARK_IS_LONG
 def test_swapped_microdata_have_the_same_bytes(
     references: References, engine: Engine | None, tmp_path: Path
 ) -> None:
@@ -478,6 +479,7 @@ def test_swapped_microdata_have_the_same_bytes(
     assert one.records == two.records
 
 
+@SPARK_IS_LONG
 def test_an_audit_finds_the_same(references: References, engine: Engine | None, tmp_path: Path) -> None:
     programme, _, _ = references.of("swapped", CASES["swapped"])
     made(programme, tmp_path / "release", None)
@@ -491,6 +493,7 @@ def test_an_audit_finds_the_same(references: References, engine: Engine | None, 
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@SPARK_IS_LONG
 def test_gates_are_judged_alike(references: References, engine: Engine | None, tmp_path: Path) -> None:
     programme = town(more="[gates]\ntrue_uniques = 0.001\n")(tmp_path / "town")
     with pytest.raises(GateBroken) as alone:

@@ -22,6 +22,7 @@ from discreet.programme.programme import load_programme
 from discreet.programme.sources import local_place
 from discreet.release.manifest import MANIFEST
 from discreet.release.verify import verify
+from tests.cases import few
 from tests.cli.called import discreet
 from tests.engine.java import require_java
 from tests.engine.small_town import divide, make_town, persons
@@ -97,7 +98,7 @@ def test_a_run_that_fails_leaves_the_old_release(spark: Any, place: tuple[str, P
 
 @pytest.mark.parametrize(
     "step",
-    ["write", "upload", *(pytest.param(step, marks=pytest.mark.long) for step in ("rename", "remove"))],
+    few(["write", "upload", "rename", "remove"], "upload"),
 )
 def test_a_killed_upload_is_no_release_and_the_next_run_starts_from_there(
     spark: Any, place: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
@@ -136,7 +137,7 @@ def test_a_killed_upload_is_no_release_and_the_next_run_starts_from_there(
         pytest.fail("the run has more steps than this test")
 
 
-@pytest.mark.parametrize(("step", "left"), [("remove", "1"), ("upload", None), ("last", "2")])
+@pytest.mark.parametrize(("step", "left"), few([("remove", "1"), ("upload", None), ("last", "2")], 1))
 def test_a_release_that_is_whole_survives_a_killed_upload_and_a_next_run_that_fails(
     spark: Any,
     place: tuple[str, Path],

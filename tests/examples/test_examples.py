@@ -10,6 +10,8 @@ from examples.all import EXAMPLES
 from examples.claims import Claim, Verdict, differs, exact, half_unit, near, rounding_error, shown, unprinted
 from examples.running import Example, Replication, Size, main, rows_of, specification, text, write_charts
 
+from tests.cases import few
+
 NAMES = [example.page for example in EXAMPLES]
 DEVIATIONS = 4.5  # between our own two sizes; some hundred numbers are compared
 INDEX = Path(__file__).parents[2] / "docs" / "explanation" / "index.md"
@@ -24,23 +26,21 @@ def example(name: str) -> Example:
     return EXAMPLES[NAMES.index(name)]
 
 
-SLOW = {"kazan-reiter-2022"}
+QUICK = ("statistics-netherlands-2022", "soria-comas-drechsler-2013")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in NAMES]
-)
+@pytest.mark.parametrize("name", few(NAMES, *QUICK))
 def test_every_verdict_is_borne_out_by_the_numbers(name: str) -> None:
     assert [(claim.where, claim.what, claim.found.value) for claim in found(name).broken] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, *QUICK))
 def test_what_is_near_or_differs_has_a_reason(name: str) -> None:
     doubtful = [claim for claim in found(name).claims if claim.verdict in {Verdict.NEAR, Verdict.DIFFERS}]
     assert [claim.what for claim in doubtful if not claim.why] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, *QUICK))
 def test_the_page_says_what_the_script_finds(name: str) -> None:
     claims, rows = found(name).claims, rows_of(example(name).path.read_text(encoding="utf-8"))
     assert [row[:2] for row in rows] == [(claim.where, claim.what) for claim in claims]
@@ -63,7 +63,7 @@ def within_chance(cell: str, claim: Claim) -> bool:
     return all(abs(float(value) - ours) <= limit + half_unit(value) for value, ours in pairs)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, *QUICK))
 def test_the_charts_can_be_drawn(name: str, tmp_path: Path) -> None:
     charts = found(name).charts
     texts = {chart: str(specification(drawn)) for chart, drawn in charts.items()}

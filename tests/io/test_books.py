@@ -15,6 +15,7 @@ from sqlalchemy import Column, MetaData, String, Table, select, text
 from discreet.errors import DatabaseUnavailable, Mistakes
 from discreet.io import store as transactions
 from discreet.io.store import Book, Database, Journal, add_new, lay_out, one_at_a_time, open_book
+from tests.cases import BOTH_DATABASES
 from tests.io.postgresql_server import Server
 
 NOBODY = 65534
@@ -44,6 +45,7 @@ def names(database: Database) -> list[str]:
         return list(connection.execute(select(notes.c.name).order_by(notes.c.name)).scalars())
 
 
+@BOTH_DATABASES
 def test_many_lay_out_and_write_at_once(where: str) -> None:
     def write(number: int) -> None:
         database = opened(where)
@@ -56,6 +58,7 @@ def test_many_lay_out_and_write_at_once(where: str) -> None:
     assert names(opened(where)) == [*map(str, range(8)), "the same"]
 
 
+@BOTH_DATABASES
 def test_one_of_a_name_at_a_time_sees_what_the_others_wrote(where: str) -> None:
     lay_out(opened(where), BOOK)
 
@@ -70,6 +73,7 @@ def test_one_of_a_name_at_a_time_sees_what_the_others_wrote(where: str) -> None:
     assert len(names(opened(where))) == 12
 
 
+@BOTH_DATABASES
 def test_all_that_is_read_is_of_one_moment(where: str) -> None:
     database = opened(where)
     lay_out(database, BOOK)
@@ -80,6 +84,7 @@ def test_all_that_is_read_is_of_one_moment(where: str) -> None:
     assert names(database) == ["meanwhile"]
 
 
+@BOTH_DATABASES
 def test_a_book_of_a_newer_version_is_refused_and_left_alone(where: str) -> None:
     lay_out(opened(where), Book("diary", tables, version=3))
     note(opened(where), "newer")
@@ -91,6 +96,7 @@ def test_a_book_of_a_newer_version_is_refused_and_left_alone(where: str) -> None
     lay_out(opened(where), Book("another", MetaData()))
 
 
+@BOTH_DATABASES
 @pytest.mark.parametrize("change", ["SET version = 0", "SET version = -1", "SET book = 'x'"])
 def test_a_book_without_a_version_is_refused(change: str, where: str) -> None:
     lay_out(opened(where), BOOK)
@@ -100,6 +106,7 @@ def test_a_book_without_a_version_is_refused(change: str, where: str) -> None:
         open_book(opened(where), BOOK)
 
 
+@BOTH_DATABASES
 def test_a_database_without_the_book_is_refused_where_a_new_one_would_be_wrong(where: str) -> None:
     lay_out(opened(where), Book("another", MetaData()))
     with pytest.raises(Mistakes, match="contains no diary; correct the address, or create a diary there"):
@@ -164,6 +171,7 @@ def test_a_full_disk_is_told_and_loses_nothing(file: Database, tmp_path: Path) -
     assert names(opened(tmp_path / "notes.sqlite")) == ["after", "before"]
 
 
+@BOTH_DATABASES
 def test_a_lock_that_another_holds_for_long_is_told(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lay_out(opened(where), BOOK)
     monkeypatch.setattr(transactions, "WAIT", 1.0)

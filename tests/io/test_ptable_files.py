@@ -10,6 +10,7 @@ from discreet.errors import Mistakes
 from discreet.io.ptable_files import PTableFormat, WrapRule, detect, lookup_for, read_ptable, write_ptable
 from discreet.maths.cells.lookup import KEYS, Lookup, Order, build, change, lookup_of_matrix, matrix_of
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
+from tests.cases import few
 
 TABLE = solve(PTableParameters(D=3, V=1.5, js=1))
 KEY = bytes(range(32))
@@ -53,7 +54,7 @@ def test_a_file_as_r_writes_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KEYED)
-@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("order", few(Order, 0))
 def test_keyed_files_survive_the_way_there_and_back(tmp_path: Path, kind: PTableFormat, order: Order) -> None:
     lookup = lookup_for(TABLE, kind, order, None if order is Order.PLAIN else KEY)
     path = tmp_path / "t.csv"
@@ -69,6 +70,7 @@ def test_keyed_files_survive_the_way_there_and_back(tmp_path: Path, kind: PTable
     assert again.read_bytes() == path.read_bytes()
 
 
+@pytest.mark.long
 def test_ons_with_4096_keys(tmp_path: Path) -> None:
     lookup = lookup_for(TABLE, PTableFormat.ONS, modulus=4096)
     write_ptable(tmp_path / "t.csv", PTableFormat.ONS, lookup)

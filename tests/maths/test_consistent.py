@@ -18,6 +18,7 @@ from discreet.maths.consistent import (
     non_negative,
     whole_numbers,
 )
+from tests.cases import few
 
 Tree = NDArray[np.int32]
 FLAT = np.array([-1, 0, 0, 0], dtype=np.int32)
@@ -129,7 +130,7 @@ def test_settled_least_squares_is_that_of_dense_matrices() -> None:
     assert np.abs(least_squares(cells, y, w, Settled(group, sums)) - wanted).max() < 0.02
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", few(range(5), 0, 3))
 def test_whole_numbers_are_nearly_the_best_ones(seed: int) -> None:
     """Two by two cells: all tables near the fit are enumerated."""
     pair = np.array([-1, 0, 0], dtype=np.int32)

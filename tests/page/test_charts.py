@@ -30,6 +30,7 @@ from discreet.page.charts import (
     tiled,
 )
 from discreet.page.style import BLUE, DARK, RED
+from tests.cases import few
 
 COLOURS = {"a": BLUE, "b": RED}
 BARS = [
@@ -98,7 +99,7 @@ def chart(name: str) -> Chart:
     return Chart(name, "What & how", "It says <this>.", draw, COLOURS)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", few(DRAWN, "columns", "heat", "lines", "nothing", "tiled"))
 def test_every_shape_is_drawn_for_both_widths_with_words_and_unique_ids(name: str) -> None:
     figure = chart(name).html()
     tree = ET.fromstring(figure)
@@ -117,7 +118,7 @@ def test_every_shape_is_drawn_for_both_widths_with_words_and_unique_ids(name: st
     assert float(drawings[1].get("width") or 0) <= 350
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", few(DRAWN, "columns", "heat", "lines", "nothing", "tiled"))
 def test_every_shape_is_valid_and_drawn_to_the_same_bytes_again(name: str) -> None:
     for width in (WIDE, NARROW):
         assert DRAWN[name](width).to_dict(validate=True)
@@ -125,7 +126,7 @@ def test_every_shape_is_valid_and_drawn_to_the_same_bytes_again(name: str) -> No
     assert chart(name).png() == chart(name).png()
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", few(DRAWN, "columns", "heat", "lines", "nothing", "tiled"))
 def test_colours_follow_the_readers_mode(name: str) -> None:
     used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', chart(name).html()))
     assert used <= set(DARK) | {"none", "transparent"}

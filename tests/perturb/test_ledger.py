@@ -32,6 +32,7 @@ from discreet.maths.privacy.accounting import (
 )
 from discreet.maths.privacy.composition import Composition
 from discreet.perturb.ledger import Head, Ledger, question_key
+from tests.cases import BOTH_DATABASES, few
 from tests.forked import Forked
 from tests.perturb import charging
 from tests.waiting import until
@@ -172,6 +173,7 @@ def test_any_sequence_of_charges_keeps_the_books(
     assert ledger.verify() == ()
 
 
+@BOTH_DATABASES
 def test_many_processes_use_up_the_budget_and_never_exceed_it(ledger: Ledger, where: str) -> None:
     processes = [start(where, str(number), 40, "1/200") for number in range(8)]
     for process in processes:
@@ -188,6 +190,7 @@ def test_many_processes_use_up_the_budget_and_never_exceed_it(ledger: Ledger, wh
     assert ledger.verify() == ()
 
 
+@BOTH_DATABASES
 def test_a_killed_process_loses_no_charge_that_was_acknowledged(ledger: Ledger, where: str) -> None:
     moments = random.Random(7)
     told: set[str] = set()
@@ -244,7 +247,7 @@ def test_changes_and_deletions_are_found(ledger: Ledger, where: str, statement: 
     [
         "UPDATE ledger_entries SET total = 'epsilon=1/1000' WHERE number = 2",
         "DELETE FROM ledger_entries WHERE number = 2",
-        *(f"UPDATE ledger_accounts SET budget = 'epsilon={budget}/1'" for budget in range(2, 10)),
+        *few([f"UPDATE ledger_accounts SET budget = 'epsilon={budget}/1'" for budget in range(2, 10)], 0, 7),
     ],
 )
 def test_nothing_is_charged_to_an_account_whose_end_was_changed(
@@ -271,6 +274,7 @@ def test_a_chain_that_was_rolled_back_is_found_by_a_head_kept_elsewhere(ledger: 
     assert "deleted" in str(ledger.verify({"gone": Head(1, "")})[0])
 
 
+@BOTH_DATABASES
 def test_a_sealed_ledger_is_useless_without_its_seal(ledger: Ledger, where: str) -> None:
     sealed = Ledger.open(where, clock, seal=b"a derived key")
     sealed.create_account("sealed", PureEpsilon(Fraction(1)), Neighbours.ADD_REMOVE, "person")
@@ -281,6 +285,7 @@ def test_a_sealed_ledger_is_useless_without_its_seal(ledger: Ledger, where: str)
         ledger.charge("sealed", HUNDREDTH, "2")
 
 
+@BOTH_DATABASES
 def test_the_database_itself_refuses_changes(ledger: Ledger, where: str) -> None:
     ledger.charge("census", HUNDREDTH, "1")
     for statement in (
@@ -355,6 +360,7 @@ def test_a_ledger_file_is_its_owners_and_holds_no_question(tmp_path: Path) -> No
     assert key != question_key(b"another", "SEX x AGE in Dingli")
 
 
+@BOTH_DATABASES
 def test_an_account_that_many_open_and_charge_while_others_look_is_whole_to_all(where: str) -> None:
     budget = PureEpsilon(Fraction(1))
 
@@ -383,7 +389,7 @@ def small(tmp_path: Path) -> Ledger:
     return made
 
 
-@pytest.mark.parametrize("budget", range(2, 12))
+@pytest.mark.parametrize("budget", few(range(2, 12), 0, 9))
 def test_no_change_of_terms_goes_unseen(small: Ledger, tmp_path: Path, budget: int) -> None:
     """Whether the hash of the changed terms is larger or smaller than that of the true ones."""
     tamper(str(tmp_path / "small.sqlite"), f"UPDATE ledger_accounts SET budget = 'epsilon={budget}/1'")
@@ -451,6 +457,7 @@ def test_the_composition_is_a_term_that_cannot_be_changed(where: str) -> None:
         ledger.charge("a", PureEpsilon(Fraction(1, 2)), "two")
 
 
+@BOTH_DATABASES
 def test_no_column_may_be_empty(where: str) -> None:
     """A term or an entry that lacks a part would have no hash."""
     seen = inspect(outside(where))
@@ -497,6 +504,7 @@ def test_a_pure_budget_pays_for_a_delta_of_arithmetic_and_for_no_more(ledger: Le
     assert ledger.verify() == ()
 
 
+@BOTH_DATABASES
 def test_a_raise_is_part_of_the_chain(ledger: Ledger, where: str) -> None:
     ledger.charge("census", PureEpsilon(Fraction(9, 10)), "first")
     entry = ledger.raise_budget("census", PureEpsilon(Fraction(2)), "  the board, 3 May ")

@@ -19,6 +19,7 @@ from discreet.population.values import Coder
 from discreet.programme.codelist import Code, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.tabulate.counter import CubeCounter
+from tests.cases import few
 
 SIZES = {"area": 6, "sex": 2, "age": 5}
 RECORDS = 12_000
@@ -74,7 +75,7 @@ def ours(records: pd.DataFrame, table: pd.DataFrame, tmp_path: Path) -> np.ndarr
 
 @pytest.mark.parametrize(
     "table",
-    [random_changes(), generate_ptable_10_5_rule()],
+    few([random_changes(), generate_ptable_10_5_rule()], 0),
     ids=["random", "10-5"],
 )
 def test_every_cell_and_margin_is_that_of_the_package(

@@ -21,6 +21,7 @@ from discreet.release.reader import open_release
 from discreet.release.verify import verify
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import serve_programme, serve_release
+from tests.cases import few
 from tests.pipeline.conftest import NOON, SECRET, contents, run, with_cubes
 
 CUBES = {
@@ -77,7 +78,7 @@ def require_sums(folder: Path, name: str) -> None:
                 assert sum(parts) == value, (name, cell)
 
 
-@pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
+@pytest.mark.parametrize("noise", few(NOISES.values(), 0, 1), ids=NOISES)
 def test_totals_add_up_and_every_cell_has_one_value(census: Path, tmp_path: Path, noise: str) -> None:
     run(declare(census, tmp_path / "census", noise), tmp_path / "r")
     outcome = verify(tmp_path / "r")
@@ -218,6 +219,7 @@ def test_what_adjusted_counts_cannot_keep_is_refused(
         load_programme(folder / "programme.toml")
 
 
+@pytest.mark.long
 def test_the_whole_eu_programme_of_persons_is_refused_before_anything_is_counted(
     census: Path, tmp_path: Path
 ) -> None:

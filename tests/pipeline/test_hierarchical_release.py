@@ -66,6 +66,7 @@ from discreet.serve.answer import Answer
 from discreet.serve.jobs_store import Store
 from discreet.serve.noise_ranges import AskedCells, EstimateRanges
 from discreet.serve.open import serve_programme, serve_release
+from tests.cases import few
 from tests.hierarchy.sampling import is_binomial, is_chi_squared, normal_reach
 from tests.pipeline.conftest import NOON, SECRET
 from tests.pipeline.small_country import CUBES, NOISE, blocks, make_country, table
@@ -254,17 +255,29 @@ def _rewritten(
 
 @pytest.mark.parametrize(
     ("place", "column", "value", "problem"),
-    [
-        ("measurements/TRACT/total.parquet", "variance", 1.0, "its noise is not that of the strategy"),
-        ("measurements/TRACT/total.parquet", "parameter", "1/7", "its noise is not that of the strategy"),
-        ("measurements/TRACT/total.parquet", "GEO", "S0C0T1", "that are measured"),
-        ("measurements/TRACT/total.parquet", "value", 900, "the measurements give"),
-        ("measurements/BLOCK/detailed.parquet", "value", 50, "the measurements give"),
-        ("estimates/tracts.parquet", "value", 1999, "its counts are not those of the cube"),
-        ("estimates/tracts.parquet", "standard_error", 5.0, "is 0.0000 by the strategy, and published as 5"),
-        ("estimates/tracts.parquet", "upper", 2005.0, "an interval is not that of its estimate"),
-        ("estimates/tracts.parquet", "estimate", 1990.0, "is exact, 1990, and published as 2000"),
-    ],
+    few(
+        [
+            ("measurements/TRACT/total.parquet", "variance", 1.0, "its noise is not that of the strategy"),
+            ("measurements/TRACT/total.parquet", "parameter", "1/7", "its noise is not that of the strategy"),
+            ("measurements/TRACT/total.parquet", "GEO", "S0C0T1", "that are measured"),
+            ("measurements/TRACT/total.parquet", "value", 900, "the measurements give"),
+            ("measurements/BLOCK/detailed.parquet", "value", 50, "the measurements give"),
+            ("estimates/tracts.parquet", "value", 1999, "its counts are not those of the cube"),
+            (
+                "estimates/tracts.parquet",
+                "standard_error",
+                5.0,
+                "is 0.0000 by the strategy, and published as 5",
+            ),
+            ("estimates/tracts.parquet", "upper", 2005.0, "an interval is not that of its estimate"),
+            ("estimates/tracts.parquet", "estimate", 1990.0, "is exact, 1990, and published as 2000"),
+        ],
+        0,
+        2,
+        3,
+        5,
+        8,
+    ),
 )
 def test_changed_files_are_found(
     country: Path, tmp_path: Path, place: str, column: str, value: object, problem: str
@@ -440,7 +453,7 @@ def _true_leaf_counts(folder: Path, programme: Programme) -> NDArray[np.int64]:
     return found.reshape(-1)
 
 
-DRAWS = 300
+DRAWS = 180
 
 
 @pytest.fixture(scope="module")
@@ -881,7 +894,7 @@ def test_geometric_noise_of_an_epsilon(tmp_path: Path) -> None:
     assert certified.claim.startswith("epsilon = 4, delta = ")
 
 
-@pytest.mark.parametrize("more", ['fit = "own-level"', "spine = false", 'outputs = ["counts"]'])
+@pytest.mark.parametrize("more", few(['fit = "own-level"', "spine = false", 'outputs = ["counts"]'], 2))
 def test_other_fits_and_outputs(tmp_path: Path, more: str) -> None:
     noise = NOISE.replace('rho = "1/2"', f'rho = "1/2"\n{more}')
     noise = noise.replace('levels = { STATE = "1/4"', 'levels = { total = "1/8", STATE = "1/8"')

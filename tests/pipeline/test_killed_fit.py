@@ -19,6 +19,7 @@ from discreet.pipeline.protect import protect
 from discreet.pipeline.spending import Spending
 from discreet.programme.programme import load_programme
 from discreet.release import measurements
+from tests.cases import few
 from tests.forked import Forked
 from tests.pipeline.conftest import NOON, SECRET, contents
 from tests.pipeline.small_country import NOISE, make_country
@@ -78,7 +79,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return contents(folder / "release")
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", few(MOMENTS, "measuring", "rounding"))
 def test_a_killed_run_is_finished_by_the_next(
     tmp_path: Path, whole: dict[str, bytes], moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

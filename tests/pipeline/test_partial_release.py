@@ -39,6 +39,7 @@ from discreet.serve.jobs_store import Store
 from discreet.serve.open import serve_programme, serve_release
 from discreet.serve.query import Axis, Query
 from discreet.synth import generate
+from tests.cases import few
 from tests.pipeline.conftest import NOON, SECRET, with_cubes
 
 AXES = {"ages": '["GEO.M", "SEX", "AGE.L"]', "places": '["GEO.L", "SEX", "LOC"]'}
@@ -204,7 +205,7 @@ def _change(folder: Path, cube: str, change: Any) -> None:
     (folder / "manifest.json").write_text(Manifest.model_validate(content).to_json())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", few(KINDS, 0, 1))
 def test_audits_and_attacks_use_what_is_published_only(
     programmes: dict[str, Programme], releases: dict[str, Release], kind: str
 ) -> None:

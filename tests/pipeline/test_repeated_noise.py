@@ -23,6 +23,7 @@ from discreet.programme.programme import load_programme
 from discreet.release.reader import open_release
 from discreet.run.identity import digest_inputs
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
+from tests.cases import few
 from tests.pipeline.conftest import NOON, SECRET, contents
 
 PERSONS, PLACES = 3000, 60
@@ -168,7 +169,9 @@ def noise_of(office: Office, name: str) -> dict[tuple[str, str], int]:
     return {cell: values[cell] - count for cell, count in true.items() if cell in values}
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize(
+    "name", few(CHANGES, "another column", "an unused code more", "no snapshot", "a population base")
+)
 def test_what_is_counted_decides_the_noise_and_not_its_name(office: Office, name: str) -> None:
     """Everything keeps its name here; if noise were repeated, the difference of the releases would be exact."""
     other = changed(office, **CHANGES[name])
@@ -375,11 +378,14 @@ def test_fresh_noise_that_nobody_counts_is_pointed_out(office: Office) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [
-        'reference_day = "2021-05-10"\nmissing = "90"',
-        'reference_day = "2021-05-09"\nmissing = "0"',
-        'reference_day = "2021-05-09"\nmissing = "90"\nmissing_values = ["1990-01-01"]',
-    ],
+    few(
+        [
+            'reference_day = "2021-05-10"\nmissing = "90"',
+            'reference_day = "2021-05-09"\nmissing = "0"',
+            'reference_day = "2021-05-09"\nmissing = "90"\nmissing_values = ["1990-01-01"]',
+        ],
+        0,
+    ),
 )
 def test_what_values_mean_decides_the_noise(office: Office, other: str) -> None:
     """The same column and codelist, other ages: the difference must not be exact, nor free."""

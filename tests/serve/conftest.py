@@ -11,14 +11,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.io.progress import Quiet
+from discreet.perturb.choose import mechanism
 from discreet.pipeline.protect import protect
 from discreet.programme.programme import Programme, load_programme
 from discreet.programme.serve import ServeRule
 from discreet.release.reader import Release, open_release
+from discreet.run.run import Run
 from discreet.serve.answer import Answer
+from discreet.serve.catalogue import programme_catalogue
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme
 from discreet.serve.query import Axis, Query
+from discreet.serve.records import EncodedUnit, read_units
 from discreet.synth import generate
 
 SECRET = bytes(range(32))
@@ -88,12 +93,25 @@ def builder(programme: Programme, tmp_path_factory: pytest.TempPathFactory) -> T
     return serve_programme(replace(programme, serve=ServeRule(groupings=("AGE",))), SECRET, store)
 
 
+@pytest.fixture(scope="session")
+def units(programme: Programme) -> dict[str, EncodedUnit]:
+    """The records as they are swapped and read; no rule of a table builder changes them."""
+    chosen = mechanism(programme, SECRET, SECRET)
+    run = Run(programme=programme, secret=SECRET, mechanism=chosen, threads=1, progress=Quiet())
+    return read_units(run, programme_catalogue(programme, chosen.noise().public(programme.release.disclose)))
+
+
 @pytest.fixture
-def ruled(programme: Programme, store: Store) -> Callable[..., TableBuilder]:
+def ruled(
+    programme: Programme, store: Store, units: dict[str, EncodedUnit], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., TableBuilder]:
     """Over the records, with other rules."""
 
     def make(**rules: Any) -> TableBuilder:
-        return serve_programme(replace(programme, serve=ServeRule(**rules)), SECRET, store)
+        with monkeypatch.context() as patch:
+            patch.setattr("discreet.serve.open.read_units", lambda *_: units)
+            patch.setattr("discreet.serve.open.place_column_problems", lambda _: [])
+            return serve_programme(replace(programme, serve=ServeRule(**rules)), SECRET, store)
 
     return make
 

@@ -14,14 +14,16 @@ from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.filter import parse_filter
 from discreet.programme.programme import Programme
+from discreet.programme.serve import ServeRule
 from discreet.serve import ahead, records
 from discreet.serve.ahead import likely_cubes
-from discreet.serve.open import TableBuilder
+from discreet.serve.jobs_store import Store
+from discreet.serve.open import TableBuilder, serve_programme
 from discreet.serve.query import Axis, Group, Query
 from discreet.serve.question import resolve
 from discreet.serve.records import EncodedUnit, MicrodataSource
 from discreet.tabulate.counter import CubeCounter
-from tests.serve.conftest import cells, query
+from tests.serve.conftest import SECRET, cells, query
 from tests.serve.test_encoded_unit import block_of, whole
 
 NAMES = ("AGE", "EDU", "GEO", "SEX")
@@ -217,6 +219,12 @@ def test_no_more_is_counted_ahead_than_there_is_room_for_and_nothing_twice(
     assert len(counted) < len(likely)
     assert len(set(counted)) == len(counted)
     assert unit._ahead._bytes <= ahead.MOST_BYTES
+
+
+@pytest.fixture
+def ruled(programme: Programme, store: Store) -> Callable[..., TableBuilder]:
+    """Each reads the records itself."""
+    return lambda **rules: serve_programme(replace(programme, serve=ServeRule(**rules)), SECRET, store)
 
 
 def test_answers_are_the_same_whether_cells_were_counted_ahead_or_not(

@@ -11,18 +11,24 @@ import pytest
 from sqlalchemy import select
 
 from discreet.errors import Mistakes
+from discreet.io.progress import Quiet
 from discreet.io.register import Register
 from discreet.maths.privacy.accounting import EpsilonDelta, Rho
+from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
 from discreet.pipeline.protect import protect
 from discreet.programme.programme import Programme, load_programme
 from discreet.programme.serve import AccountRule
 from discreet.release.reader import open_release
+from discreet.run.run import Run
 from discreet.serve.answer import Answer, Balance, Refusal, Rule
 from discreet.serve.budget import COMMON, EVERYONE, _charged, account_of
+from discreet.serve.catalogue import programme_catalogue
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme
 from discreet.serve.query import Axis, Group, Query
+from discreet.serve.records import EncodedUnit, read_units
+from tests.cases import BOTH_DATABASES
 from tests.serve.conftest import NOON, SECRET, cells, published, query
 
 Make = Callable[[str, str], TableBuilder]
@@ -49,16 +55,32 @@ def declared(census: Path, folder: Path, noise: str, serve: str) -> Programme:
     return load_programme(folder / "programme.toml")
 
 
+@pytest.fixture(scope="module")
+def units(census: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, EncodedUnit]:
+    """The records as they are read; neither the noise nor a rule changes them."""
+    programme = declared(
+        census, tmp_path_factory.mktemp("read"), GEOMETRIC, "account = { each = 1, user = 9 }"
+    )
+    chosen = mechanism(programme, SECRET, SECRET)
+    run = Run(programme=programme, secret=SECRET, mechanism=chosen, threads=1, progress=Quiet())
+    return read_units(run, programme_catalogue(programme, chosen.noise().public(programme.release.disclose)))
+
+
 @pytest.fixture
-def make(census: Path, tmp_path: Path, store: Store, ledger: Ledger) -> Make:
+def make(
+    census: Path,
+    tmp_path: Path,
+    store: Store,
+    ledger: Ledger,
+    units: dict[str, EncodedUnit],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Make:
     def made(noise: str, serve: str) -> TableBuilder:
-        return serve_programme(
-            declared(census, tmp_path / "census", noise, serve),
-            SECRET,
-            store,
-            ledger=ledger,
-            register=Register.of(tmp_path / "register", SECRET),
-        )
+        programme = declared(census, tmp_path / "census", noise, serve)
+        with monkeypatch.context() as patch:
+            patch.setattr("discreet.serve.open.read_units", lambda *_: units)
+            register = Register.of(tmp_path / "register", SECRET)
+            return serve_programme(programme, SECRET, store, ledger=ledger, register=register)
 
     return made
 
@@ -68,6 +90,7 @@ def spent(ledger: Ledger, user: str) -> Fraction:
     return loss.rho if isinstance(loss, Rho) else loss.epsilon
 
 
+@BOTH_DATABASES
 def test_each_new_cross_tabulation_is_charged_once(make: Make, ledger: Ledger) -> None:
     builder = make(GEOMETRIC, 'account = { each = "1/4", user = 5 }')
     first = builder.ask(query("EDU", "LOC"), "ann")
@@ -189,6 +212,7 @@ def test_what_has_no_meaning_beside_a_guarantee_is_refused(
         make(noise, serve)
 
 
+@BOTH_DATABASES
 def test_a_guarantee_needs_a_ledger(census: Path, tmp_path: Path, store: Store) -> None:
     programme = declared(census, tmp_path / "c", GEOMETRIC, "account = { each = 1, user = 10 }")
     with pytest.raises(Mistakes, match="name a ledger"):
@@ -197,6 +221,7 @@ def test_a_guarantee_needs_a_ledger(census: Path, tmp_path: Path, store: Store) 
     assert programme.serve.account == AccountRule(Fraction(1), Fraction(10))
 
 
+@BOTH_DATABASES
 def test_the_same_question_asked_many_times_at_once_is_charged_once(make: Make, ledger: Ledger) -> None:
     builder = make(GEOMETRIC, 'account = { each = "1/4", user = 5 }')
     with ThreadPoolExecutor(8) as pool:
@@ -273,6 +298,7 @@ def test_what_all_have_left_is_a_polite_refusal_that_charges_neither_account(
     assert ledger.verify() == ()
 
 
+@BOTH_DATABASES
 def test_many_users_at_once_never_exceed_what_all_may_learn(make: Make, ledger: Ledger) -> None:
     """Eight users ask twelve tables each, all at once; the cap allows about half of them."""
     builder = make(GEOMETRIC, "account = { each = 1, user = 40, all = 8 }")

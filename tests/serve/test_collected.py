@@ -9,6 +9,7 @@ from discreet.serve import history_store as collected
 from discreet.serve.answer import Refusal
 from discreet.serve.history import History
 from discreet.serve.history_store import MOST_COMPARED, Collected, HistoryStore, Known, Population, Sums
+from tests.cases import BOTH_DATABASES
 from tests.serve.test_history import VARIANCE, answered, no_difference, table
 
 RULE = HistoryRule(success=0.38)
@@ -45,6 +46,7 @@ def test_sums_are_read_as_they_were_written(database: Database) -> None:
             assert np.array_equal(found.bounded, written[name].bounded)
 
 
+@BOTH_DATABASES
 def test_workers_see_what_the_others_wrote(where: str) -> None:
     alone = answered(History(Database(where, "store", Journal.AHEAD), RULE, VARIANCE), "alone")
     workers = [History(Database(where, "store", Journal.AHEAD), RULE, VARIANCE) for _ in range(2)]

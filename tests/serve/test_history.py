@@ -27,6 +27,7 @@ from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Group, Query
 from discreet.serve.question import resolve
+from tests.cases import BOTH_DATABASES, few
 from tests.serve.conftest import NOON, cells, query
 
 Make = Callable[..., TableBuilder]
@@ -98,6 +99,7 @@ def answered(kept: History, user: str = "u", *, names: str = "ABCDEFGHIJKLMNOP")
     return sum(not isinstance(one, Refusal) for one in asked)
 
 
+@BOTH_DATABASES
 def test_the_guard_warns_and_then_refuses(where: str) -> None:
     """Each table adds a tenth of a count of X: its success rises until a table would pass the declared one."""
     rule = HistoryRule(success=0.38, warn=0.34)
@@ -154,6 +156,7 @@ def test_a_refused_table_is_not_remembered(where: str) -> None:
     assert answered(kept) == first
 
 
+@BOTH_DATABASES
 @pytest.mark.parametrize("workers", [1, 4])
 def test_requests_at_the_same_time_do_not_slip_past_the_level(where: str, workers: int) -> None:
     alone = answered(history(where, HistoryRule(success=0.38)), "alone")
@@ -186,7 +189,7 @@ def test_threads_of_a_process_judge_the_tables_of_one_user_one_after_the_other(
 
 @pytest.mark.parametrize(
     ("space", "success", "largest", "seed"),
-    [(EVEN, 0.42, 300_000, 0), (DEEP, 0.45, 30_000, 1), (DEEP, 0.6, 30_000, 2)],
+    few([(EVEN, 0.42, 300_000, 0), (DEEP, 0.45, 30_000, 1), (DEEP, 0.6, 30_000, 2)], 1),
 )
 def test_what_is_not_looked_at_would_change_no_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Even, success: float, largest: int, seed: int
@@ -267,6 +270,7 @@ def test_populations_that_differ_by_few_are_told(where: str, action: Action) -> 
         assert found.rule is Rule.DIFFERENCE
 
 
+@BOTH_DATABASES
 def test_populations_stored_meanwhile_are_compared_before_a_user_has_sums_too(where: str) -> None:
     """A history of a time when averaging was not guarded: tables and populations, and no number that rises."""
     history(where, HistoryRule(difference=10)).collect(

@@ -27,6 +27,7 @@ from discreet.serve.history import History, Promise
 from discreet.serve.history_store import ANONYMOUS, Collected, HistoryStore, Population, Sums
 from discreet.serve.http.limits import Limits, WorkerPool
 from discreet.serve.information import blocks_of
+from tests.cases import BOTH_DATABASES, few
 from tests.serve.test_history import EVEN, VARIANCE, history, no_difference, table
 from tests.waiting import PATIENCE
 
@@ -261,7 +262,7 @@ def stored(where: str, owner: str) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("rule", "at_once"),
-    [(RULES[0], 30), (RULES[1], 30), (RULES[2], 15), (RULES[3], 0)],
+    few([(RULES[0], 30), (RULES[1], 30), (RULES[2], 15), (RULES[3], 0)], 0, 3),
     ids=["warn", "difference", "both", "no averaging"],
 )
 def test_every_question_is_answered_as_by_the_plain_rule(where: str, rule: HistoryRule, at_once: int) -> None:
@@ -307,6 +308,7 @@ def writing_waits() -> Iterator[Event]:
         go.set()
 
 
+@BOTH_DATABASES
 def test_an_answer_is_promised_for_when_it_is_on_disk(where: str) -> None:
     kept = chained(where)
     before = stored(where, "u")
@@ -323,6 +325,7 @@ def test_an_answer_is_promised_for_when_it_is_on_disk(where: str) -> None:
     assert on_disk[0] >= len(before) + 3
 
 
+@BOTH_DATABASES
 def test_what_another_worker_stored_meanwhile_is_judged_too(where: str) -> None:
     """Nothing that was judged without it is stored, the ones after it included."""
     kept, other = chained(where), history(where, RULES[0])
@@ -409,6 +412,7 @@ def test_a_user_who_no_longer_waits_stops_nothing(where: str) -> None:
     pool.close()
 
 
+@BOTH_DATABASES
 def test_workers_and_threads_at_once_lose_nothing(where: str) -> None:
     """What is stored is what was given, and the sums are those of all of it."""
     rule = HistoryRule(success=0.6)

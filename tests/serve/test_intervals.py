@@ -12,6 +12,7 @@ from discreet.programme.programme import Disclosure, Programme
 from discreet.serve.answer import Answer
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme
+from tests.cases import few
 from tests.serve.conftest import SECRET, query
 
 Make = Callable[[Disclosure], Answer]
@@ -51,7 +52,7 @@ def test_a_public_variance_gives_rough_ranges(answered: Make) -> None:
     assert "variance of at most 2" in answer.noise
 
 
-@pytest.mark.parametrize("disclose", [Disclosure.LAW, Disclosure.VARIANCE, Disclosure.NONE])
+@pytest.mark.parametrize("disclose", few([Disclosure.LAW, Disclosure.VARIANCE, Disclosure.NONE], 0))
 def test_the_ranges_of_all_cells_are_those_of_each(answered: Make, disclose: Disclosure) -> None:
     answer = answered(disclose)
     low, high = answer.intervals(0.9)

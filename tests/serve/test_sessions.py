@@ -10,6 +10,7 @@ import pytest
 from discreet.programme.serve import SAFE_HISTORY, HistoryRule
 from discreet.serve.answer import Refusal, Rule
 from discreet.serve.open import TableBuilder
+from tests.cases import few
 from tests.serve.attacker import KINDS, Kind, Result, crossed, filters, groups, mixed, session
 from tests.serve.honest import SESSION
 
@@ -36,7 +37,7 @@ def test_without_a_guard_most_counts_are_found(ruled: Make, kind: Kind) -> None:
     assert found.pairs > 0.75
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.__name__))
+@pytest.mark.parametrize("kind", few(KINDS, 0), ids=lambda kind: str(kind.__name__))
 def test_no_session_finds_more_than_is_declared(ruled: Make, kind: Kind) -> None:
     found = attacked(ruled, kind, 60, AGAINST)
     assert AGAINST.success is not None
@@ -44,7 +45,7 @@ def test_no_session_finds_more_than_is_declared(ruled: Make, kind: Kind) -> None
     assert max(found.pairs, found.triples) <= AGAINST.success + TOLERANCE
 
 
-@pytest.mark.parametrize("kind", [filters, groups], ids=lambda kind: str(kind.__name__))
+@pytest.mark.parametrize("kind", few([filters, groups], 1), ids=lambda kind: str(kind.__name__))
 def test_nor_do_filters_and_groups_find_counts_above_the_largest(ruled: Make, kind: Kind) -> None:
     """With 5 as the largest count that other tables may not show, all counts by area and sex are above it."""
     found = attacked(ruled, kind, 60, replace(AGAINST, largest=5))
@@ -62,7 +63,7 @@ def test_nor_do_100000_requests(ruled: Make, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize(
-    ("success", "most"), [(0.5, 30), (0.75, 10)], ids=["as by default", "as a small town may choose"]
+    ("success", "most"), few([(0.5, 30), (0.75, 10)], 0), ids=["as by default", "as a small town may choose"]
 )
 def test_what_an_honest_session_loses_in_a_town_of_4000(ruled: Make, success: float, most: int) -> None:
     """The worst case for honest people: with 4,000 records, nearly every count is small."""

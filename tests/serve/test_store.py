@@ -9,6 +9,7 @@ from sqlalchemy import update
 
 from discreet.errors import DatabaseUnavailable
 from discreet.serve.jobs_store import JobState, Store, _jobs
+from tests.cases import BOTH_DATABASES
 from tests.forked import Forked
 from tests.serve.conftest import query
 from tests.serve.working import save_queries
@@ -34,6 +35,7 @@ def store(where: str, clock: Clock) -> Store:
     return Store(where, clock)
 
 
+@BOTH_DATABASES
 def test_a_saved_query_is_found_again_by_another_process(store: Store, where: str, clock: Clock) -> None:
     saved = store.save_query(ASKED, '{"layout": [0, 1]}')
     clock.now += timedelta(days=9000)
@@ -102,6 +104,7 @@ def test_jobs_are_taken_once_each_in_their_order(store: Store, clock: Clock) -> 
     assert taken.count(None) == 2
 
 
+@BOTH_DATABASES
 def test_a_killed_server_loses_no_saved_query(where: str, clock: Clock) -> None:
     process = Forked(save_queries, where)
     said = [process.stdout.readline().strip() for _ in range(5)]

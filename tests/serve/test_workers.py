@@ -12,6 +12,7 @@ from discreet.perturb.ledger import Ledger
 from discreet.programme.cube import signatures
 from discreet.programme.programme import Programme
 from discreet.serve.budget import _charged, account_of
+from tests.cases import BOTH_DATABASES
 from tests.forked import Forked
 from tests.serve.working import USER, main, now
 
@@ -48,6 +49,7 @@ def spent(where: str) -> Fraction:
     return found.epsilon
 
 
+@BOTH_DATABASES
 def test_workers_that_start_at_once_charge_each_cross_tabulation_once(
     where: str, programme: Programme
 ) -> None:
@@ -59,6 +61,7 @@ def test_workers_that_start_at_once_charge_each_cross_tabulation_once(
     assert spent(where) == len(set(signatures(programme.cubes)))
 
 
+@BOTH_DATABASES
 def test_workers_never_overspend_together(where: str, programme: Programme) -> None:
     every = len(set(signatures(programme.cubes)))
     budget = every // 2
@@ -70,6 +73,7 @@ def test_workers_never_overspend_together(where: str, programme: Programme) -> N
     assert len(set(signatures(paid))) == spent(where) <= budget
 
 
+@BOTH_DATABASES
 def test_a_worker_that_is_killed_leaves_both_books_in_step(where: str, programme: Programme) -> None:
     moments = random.Random(3)
     for name in range(2):

@@ -20,6 +20,7 @@ from discreet.programme.codelist import Codelist
 from discreet.programme.programme import Programme, load_programme
 from discreet.synth import Census, generate
 from discreet.synth.block import blocks
+from tests.cases import few
 
 UNITS = ("persons", "households", "families", "dwellings")
 
@@ -253,7 +254,7 @@ def hashes(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("persons", [1, 2, 3, 10, 57, 999, 10_000])
+@pytest.mark.parametrize("persons", few([1, 2, 3, 10, 57, 999, 10_000], 0, 3, 6))
 def test_any_size_works(tmp_path: Path, persons: int) -> None:
     census = generate(persons, 3, tmp_path / "census")
     small = Made(census)

@@ -222,6 +222,7 @@ def test_posteriors_are_calibrated_over_three_levels() -> None:
         assert abs(t[here].mean() - p[here].mean()) < 4 * error
 
 
+@pytest.mark.long
 def test_the_simulated_decision_is_the_exact_one_of_two_levels() -> None:
     law, upper = discrete_gaussian("1/2"), discrete_gaussian("1/4")
     exact = Hierarchy(law, upper, 3).correct(2)

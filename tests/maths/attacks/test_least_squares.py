@@ -22,6 +22,7 @@ from discreet.maths.attacks.least_squares import (
     solve,
     tighten,
 )
+from tests.cases import few
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +77,7 @@ def settled(equations: Sums, variances: NDArray[np.float32], values: Floats) -> 
     return float(((found.change - exact) ** 2 / variances[:, None]).mean() ** 0.5), found.steps
 
 
-@pytest.mark.parametrize("doubt", [0.0, 0.1, 3.0])
+@pytest.mark.parametrize("doubt", few([0.0, 0.1, 3.0], 1))
 @pytest.mark.parametrize("sizes", [(30, 12), (8, 9, 7), (3, 4, 3, 5)])
 def test_steps_end_near_the_solution(sizes: tuple[int, ...], doubt: float) -> None:
     """Doubts of redundant sums make the system nearly singular; the end of the steps must not be deceived by it."""

@@ -13,6 +13,7 @@ from discreet.maths.inference.intervals import Interval, SumMethod, infer_sum
 from discreet.maths.inference.simulated import drawn_published
 from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
 from discreet.maths.noise.publishing import Negatives, PublishedLaw, Publishing
+from tests.cases import few
 
 SCRIPT: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "inference_coverage.py"))
 LAWS: dict[str, PublishedLaw] = SCRIPT["LAWS"]
@@ -95,7 +96,7 @@ def test_a_wrong_scale_of_the_noise_is_not_covered() -> None:
 
 
 @pytest.mark.parametrize("occupied", [0, 1, 3])
-@pytest.mark.parametrize("value", [1, 2])
+@pytest.mark.parametrize("value", few([1, 2], 0))
 def test_a_few_occupied_cells_among_empty_ones_are_covered(occupied: int, value: int) -> None:
     true = np.zeros(60, dtype=np.int64)
     true[:occupied] = value

@@ -11,6 +11,7 @@ from discreet.hierarchy.joint import Cell, Joint
 from discreet.hierarchy.measure import measure, plan_of
 from discreet.hierarchy.spine import spine_of
 from discreet.maths.inference.linear import combination, independence, quotient
+from tests.cases import few
 from tests.hierarchy.forests import PLAIN, strategy
 
 COVARIANCE = np.array([[9.0, 4.0], [4.0, 16.0]])
@@ -53,7 +54,7 @@ def test_the_error_of_a_quotient_is_that_to_first_order() -> None:
     assert quotient(np.array([3.0, -2.0]), COVARIANCE, 0.95).estimate is None
 
 
-@pytest.mark.parametrize("area", ["town", "country"])
+@pytest.mark.parametrize("area", few(["town", "country"], "country"))
 def test_the_size_of_the_test_of_independence_is_nominal(area: str) -> None:
     """Releases of independent rows and columns: a twentieth is rejected at 5 %; without the noise many more are."""
     rng, releases = np.random.default_rng(31), 400

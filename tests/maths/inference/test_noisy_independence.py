@@ -12,6 +12,7 @@ from discreet.maths.noise.additive import discrete_laplace, truncated_laplace
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
 from discreet.maths.noise.publishing import NO_NOISE, Negatives, PublishedLaw, Publishing
+from tests.cases import few
 
 TABLES = 1000
 TABLE_3 = {  # epsilon, m: size in %, mean statistic and its standard error of the LR test; size of the naive test
@@ -36,7 +37,7 @@ def published(true: NDArray[np.int64], noise: PublishedLaw, seed: int) -> NDArra
     return noise.publishing.publish(true + drawn)
 
 
-@pytest.mark.parametrize(("epsilon", "m"), list(TABLE_3))
+@pytest.mark.parametrize(("epsilon", "m"), few(TABLE_3, 0))
 def test_table_3_of_rinott_et_al_comes_out_for_independent_attributes(epsilon: float, m: int) -> None:
     size, mean, error, naive = TABLE_3[epsilon, m]
     noise = PublishedLaw(truncated_laplace(epsilon, m))

@@ -18,6 +18,7 @@ from discreet.maths.privacy.accounting import (
 )
 from discreet.maths.privacy.composition import Composable, Way, composed_deltas, composed_epsilons
 from discreet.maths.privacy.loss_distribution import GaussianNoise, LaplaceNoise
+from tests.cases import few
 
 ADD, SUBSTITUTE = Neighbours.ADD_REMOVE, Neighbours.SUBSTITUTE
 MILLIONTH = Fraction(1, 10**6)
@@ -53,12 +54,12 @@ def test_under_substitution_noise_is_charged_twice() -> None:
     assert stated[Way.BASIC] == 1.0  # a stated loss is of the whole release already
 
 
-@pytest.mark.parametrize("releases", [
+@pytest.mark.parametrize("releases", few([
     [PureEpsilon(TENTH)] * 40,
     [LaplaceNoise(TENTH)] * 40 + [GaussianNoise(Fraction(1, 50))] * 3,
     [EpsilonDelta(TENTH, Fraction(1, 10**9))] * 30,
     [PureEpsilon(TENTH)] * 30 + [Rho(Fraction(1, 20))],
-])  # fmt: skip
+], 0, 3))  # fmt: skip
 def test_delta_at_the_epsilon_of_a_delta_is_that_delta(releases: list[Composable]) -> None:
     found = epsilons(releases, MILLIONTH)
     assert found[Way.BASIC] is not None

@@ -37,15 +37,15 @@ def web(builder: TableBuilder, tmp_path: Path) -> Iterator[Web]:
 
         def made(over: TableBuilder = builder, **changed: Any) -> Client:
             address = opened.enter_context(running(create_app(over, settings_in(tmp_path, **changed))))
-            return opened.enter_context(Client(base_url=address, timeout=PATIENCE))
+            return opened.enter_context(Client(base_url=address, timeout=PATIENCE, verify=False))
 
         yield made
 
 
 @pytest.fixture
 def client(address: str) -> Iterator[Client]:
-    """A client of the server over the small census."""
-    with Client(base_url=address, timeout=PATIENCE) as made:
+    """A client of the server over the small census; it reads no certificates, which would take longest."""
+    with Client(base_url=address, timeout=PATIENCE, verify=False) as made:
         yield made
 
 

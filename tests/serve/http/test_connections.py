@@ -138,7 +138,7 @@ def test_there_are_so_many_connections_and_who_comes_then_is_told_when_to_come_a
 ) -> None:
     with ExitStack() as opened:
         address = opened.enter_context(running(create_app(builder, settings_in(tmp_path)), kind))
-        client = opened.enter_context(Client(base_url=address, timeout=PATIENCE))
+        client = opened.enter_context(Client(base_url=address, timeout=PATIENCE, verify=False))
         held = [opened.enter_context(socket.create_connection(place_of(address))) for _ in range(5)]
         answer = client.get("/health")
         assert problem(answer, 503)["type"] == "/problems/busy"

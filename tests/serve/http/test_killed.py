@@ -21,6 +21,7 @@ from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.release.reader import Release
 from discreet.serve.jobs_store import Store
+from tests.cases import few
 from tests.forked import Forked, discreet
 from tests.io.postgresql_server import Server
 from tests.serve.conftest import SECRET, published
@@ -62,7 +63,7 @@ def forked(*arguments: object) -> Iterator[tuple[Forked, str]]:
 @contextmanager
 def waited(address: str) -> Iterator[Client]:
     """A client, once the server answers."""
-    with Client(base_url=address, timeout=PATIENCE) as client:
+    with Client(base_url=address, timeout=PATIENCE, verify=False) as client:
         until(lambda: is_well(client))
         yield client
 
@@ -103,7 +104,7 @@ def test_a_killed_server_loses_no_charge_and_no_saved_query(place: Path) -> None
     links: dict[int, str] = {}
 
     def ask(number: int) -> None:
-        with Client(base_url=address, timeout=PATIENCE) as client:
+        with Client(base_url=address, timeout=PATIENCE, verify=False) as client:
             links[number] = client.post("/api/v1/queries", json={"query": asked[number]}).json()["link"]
             answers[number] = client.post("/api/v1/table", json=asked[number]).json()["value"]
 
@@ -151,7 +152,7 @@ def test_a_killed_server_has_remembered_every_answer_that_left(
     answered: list[list[str]] = []
 
     def ask(axes: list[str]) -> None:
-        with Client(base_url=address, timeout=PATIENCE) as client:
+        with Client(base_url=address, timeout=PATIENCE, verify=False) as client:
             if client.post("/api/v1/table", json={"axes": axes}).status_code == 200:
                 answered.append(axes)
 
@@ -203,7 +204,7 @@ def told_elsewhere(address: str, job: str, link: str) -> bool:
         return client.get(f"{job}/result").status_code == 200
 
 
-@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("told", few([signal.SIGINT, signal.SIGTERM], 1))
 def test_one_process_stops_when_it_is_told_to_and_leaves_one_file(
     release: Release, tmp_path: Path, told: signal.Signals
 ) -> None:

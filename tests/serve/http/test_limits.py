@@ -140,7 +140,7 @@ def test_an_overloaded_server_answers_503_with_a_time_and_recovers(web: Web, bui
     client = web(Slow(), limits=Limits(running=1, waiting=2, share=1, seconds=PATIENCE, public=OFTEN))
 
     def asked(_number: int) -> int:
-        with Client(base_url=client.base_url, timeout=PATIENCE) as one:
+        with Client(base_url=client.base_url, timeout=PATIENCE, verify=False) as one:
             answer = one.post("/api/v1/table", json={"axes": ["SEX"], "where": 'AGE == "Y_LT15"'})
         if answer.status_code == 503:
             assert problem(answer, 503)["type"] == "/problems/busy"

@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Page, expect
 
+from tests.cases import few
 from tests.serve.page.conftest import Opens
 from tests.serve.page.reading import address, asked, key, link, shown
 from tests.waiting import PATIENCE
@@ -26,7 +27,7 @@ def flat(page: Page) -> bool:
     return fits
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", few([False, True], 0))
 def test_axe_finds_nothing(opens: Opens, dark: bool) -> None:
     page = opens(dark=dark)
     clean(page)
@@ -48,13 +49,14 @@ def test_axe_finds_nothing(opens: Opens, dark: bool) -> None:
     clean(page, "dialog")
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", few([False, True], 1))
 def test_axe_finds_nothing_in_a_refusal(opens: Opens, dark: bool) -> None:
     page = opens(link(rows=["CAS.L"], columns=["EDU"]), dark=dark)
     page.wait_for_selector("#place-answer .refusal")
     clean(page)
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_in_german_filters_groups_jobs_and_tokens(opens: Opens) -> None:
     page = opens(link(rows=["AGE.M"], columns=["SEX"], where='CAS in ("1")', lang="de"), dark=True)
     shown(page)
@@ -233,6 +235,7 @@ def test_the_policy_allows_nothing_from_elsewhere(served: str) -> None:
         assert response.headers["Cache-Control"] == "no-cache"
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_in_comparisons_levels_lists_two_maps_and_the_api(
     opens: Opens, served: str
 ) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.cases import few
 from tests.serve.page.conftest import Opens
 from tests.serve.page.reading import add, address, asked, grid_of, heads, key, link, more, numbers, shown
 
@@ -129,7 +130,7 @@ def test_the_table_fills_the_screen_and_the_panel_folds(opens: Opens) -> None:
     expect(page.locator("#builder")).to_be_visible()
 
 
-@pytest.mark.parametrize("kind", ["difference", "ratio", "index", "rate"])
+@pytest.mark.parametrize("kind", few(["difference", "ratio", "index", "rate"], "rate"))
 def test_numbers_are_compared_with_a_category(opens: Opens, served: str, kind: str) -> None:
     page = opens(link(rows=["AGE.L"], columns=["SEX"], values=kind, base=["SEX", "1"], noise="beside"))
     shown(page)
