@@ -97,7 +97,7 @@ def unresolved(text: str) -> list[str]:
 @cache
 def files() -> tuple[str, ...]:
     """Every file of Python."""
-    tops = [ROOT / top for top in ("src", "tests", "docs", "examples", "benchmarks")]
+    tops = [ROOT / top for top in ("src", "tests", "docs", "examples", "benchmarks", "tools")]
     return tuple(f"/{file.relative_to(ROOT).as_posix()}" for top in tops for file in top.rglob("*.py"))
 
 
