@@ -9,8 +9,8 @@ nothing is stored.
 A file is used only if no other user can have written it: it belongs to the user, to root or to the owner of the source,
 no group or other user may write it, and its checksum has its own name. So it is as safe as the source.
 
-A wheel brings standalone kernels that were compiled when it was built, for all processors of a level that has been
-common for ten years: its first run compiles nothing. What it was not built for is compiled.
+A wheel brings standalone kernels that were compiled when it was built, for all processors of the level x86-64-v3: its
+first run compiles nothing. What it was not built for is compiled.
 """
 
 from __future__ import annotations
