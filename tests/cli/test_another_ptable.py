@@ -145,6 +145,16 @@ def test_a_secret_without_a_file_needs_a_register(
     assert json.loads((town / "r").read_text())["issued"]
 
 
+def test_a_register_that_cannot_be_stored_is_refused_before_any_work(run: Run, town: Path) -> None:
+    before = sorted(town.iterdir())
+    code, _, said = protect(run, town, "release", "--register", town / "nowhere" / "register")
+    assert code == 2
+    assert "register: its folder does not exist; give a file that you can read and write" in said
+    assert sorted(town.iterdir()) == before
+    code, _, said = protect(run, town, "release", "--register", "http://127.0.0.1:1/")
+    assert (code, sorted(town.iterdir())) == (2, before), said
+
+
 def test_attack_and_audit_see_another_ptable_and_not_people_who_moved(run: Run, town: Path) -> None:
     assert protect(run, town, "one")[0] == 0
     first = (town / "programme.toml").read_text()

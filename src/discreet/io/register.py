@@ -104,6 +104,13 @@ class Register:
         """The register at a path; it is made when the first snapshot is bound."""
         return cls(path, derive(secret, "fingerprint", 8).hex())
 
+    def require_place(self) -> None:
+        """Refuse a place where nothing can be stored; to be called before any work."""
+        folder = self.path.parent
+        if not os.access(folder, os.W_OK | os.X_OK):
+            value = "its folder cannot be written" if folder.is_dir() else "its folder does not exist"
+            raise mistake(self.path, "register", value, "give a file that you can read and write")
+
     def snapshot(self, name: str, inputs: Mapping[str, str]) -> Snapshot:
         """The snapshot of an id: the seed that it has, or a new one; other data than at its first use are refused."""
         bound = _checked(self.path, name, self._read().snapshots.get(name), inputs)

@@ -24,6 +24,7 @@ class Issuing:
 
     def require(self) -> None:
         """Refuse another p-table than those that the secret was used with; to be called before any work."""
+        self.register.require_place()
         if not self.issue.forced:
             self._refuse(self.register.others(self.issue))
 
