@@ -24,6 +24,7 @@ from tests.fuzz.tables import damaged_csv, damaged_parquet
 
 Write = Callable[[str, bytes], None]
 
+REST = "more mistakes; correct these first"  # check counts more of them: it goes on with what is sound
 GUARANTEE = '[noise]\nkind = "geometric"\nepsilon = 4\nallow_weak = true\n'
 SECTIONS = (  # added in front of the noise; each is sound by itself, or refused by what it means
     '[swap]\nk = 2\nrisk = ["AGE", "SEX"]\nsimilar = [[{ composition = ["SEX"] }]]\nrate = 0.1\n',
@@ -205,7 +206,8 @@ def judged() -> object:
     protected, refusal = made(["protect", "town/programme.toml", *options, "--quiet"])
     if (checked == 0) != (protected in {0, 1}):  # 1: a gate that looks at the counts
         return f"check {checked}, protect {protected}: {found[:200]!r} {refusal[:200]!r}"
-    if protected == 2 and not set(refusal.splitlines()) <= set(found.splitlines()):
+    lines = [line for line in refusal.splitlines() if not line.endswith(REST)]
+    if protected == 2 and not set(lines) <= set(found.splitlines()):
         return f"other lines: {found[:300]!r} {refusal[:300]!r}"
     if protected == 0:
         passed, said = made(["verify", "made", "--quiet"])
