@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.cli.app import main
+from discreet.run.issued import Issuing
 from tests.cli.town import PROGRAMME, build
 
 NAMED = '[release]\nname = "town"\n'
@@ -153,6 +154,19 @@ def test_a_register_that_cannot_be_stored_is_refused_before_any_work(run: Run, t
     assert sorted(town.iterdir()) == before
     code, _, said = protect(run, town, "release", "--register", "http://127.0.0.1:1/")
     assert (code, sorted(town.iterdir())) == (2, before), said
+
+
+def test_another_ptable_that_was_recorded_meanwhile_leaves_no_work_folder(
+    run: Run, town: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert protect(run, town, "first")[0] == 0
+    declare(town, "V = 2.0", "V = 3.0")
+    monkeypatch.setattr(Issuing, "require", lambda _: None)  # as if the other run began later
+    code, _, said = protect(run, town, "second")
+    assert code == 2, said
+    assert "p-table" in said
+    assert not [path for path in town.iterdir() if "second" in path.name and path.suffix == ".partial"]
+    assert not (town / "second").exists()
 
 
 def test_attack_and_audit_see_another_ptable_and_not_people_who_moved(run: Run, town: Path) -> None:

@@ -147,13 +147,13 @@ def protect(
             pairs = making.pairs(folder, made, out, earlier)
             beside = replace(earlier, another_ptable=another_ptable)
             revealed = judge_pairs(pairs, programme.gates.corrections, beside)
+            if private is not None:
+                write_private_manifest(making.private(made, clock()), private)
+            if issued is not None:
+                issued.record()
         except DiscreetError:
             folder.discard()
             raise
-        if private is not None:
-            write_private_manifest(making.private(made, clock()), private)
-        if issued is not None:
-            issued.record()
         folder.publish(made.manifest, signing)
     cells = sum(entry.cells for entry in made.manifest.cubes)
     notes = made.notes + accepted
