@@ -93,7 +93,7 @@ def test_a_small_population_is_attacked_as_a_whole(town: Made, parts: Subpopulat
     assert exposed_by_parts([parts], noise) == within(parts, {}, noise)
 
 
-def test_the_exposed_by_parts_count_is_that_of_all_fits_and_the_least_promising_are_left_out(
+def test_the_most_exposed_count_is_that_of_all_fits_and_the_least_promising_are_left_out(
     town: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(subpopulation, "MOST_CELLS", 100)

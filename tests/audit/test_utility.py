@@ -143,7 +143,7 @@ def sizes(one: Utility, level: str) -> tuple[SizeClass, ...]:
 def test_small_areas_are_distorted_as_often_as_the_law_says(noisy: Made) -> None:
     law = discrete_laplace("0.1")
     seen = {limit: [0, 0.0, 0, 0.0] for limit in RULE.distortions}
-    for seed in range(4):
+    for seed in range(8):
         for size in sizes(utility(with_noise(noisy, law, seed), noisy.truth, RULE), "GEO"):
             assert size.expected is not None
             assert size.expected_broadband is not None

@@ -453,7 +453,7 @@ def _true_leaf_counts(folder: Path, programme: Programme) -> NDArray[np.int64]:
     return found.reshape(-1)
 
 
-DRAWS = 180
+DRAWS = 300
 
 
 @pytest.fixture(scope="module")
