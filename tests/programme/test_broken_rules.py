@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.population.encode import code_type
-from discreet.programme.broken_rules import broken_rules, comparisons
+from discreet.programme.broken_rules import Rules, comparisons
 from discreet.programme.codelist import Code, Codelist, codelist
 from discreet.programme.filter import Filter, parse_filter
 
@@ -41,14 +41,14 @@ def test_together_as_one_by_one(texts: list[str], seed: int, records: int) -> No
         name: random.integers(0, min(size, 9), records).astype(code_type(size))
         for name, size in SIZES.items()
     }
-    assert broken_rules(rules, columns) == {one for one in rules if one.mask(columns).any()}
+    assert Rules(rules).broken(columns) == {one for one in rules if one.mask(columns).any()}
 
 
 def test_one_record_of_many_breaks_a_rule() -> None:
     codes = np.zeros(200_001, dtype=np.uint8)
     codes[-1] = 1
     broken, sound = rule('A == "c1" and B == "c0"'), rule('A == "c1" and B == "c1"')
-    assert broken_rules([broken, sound], {"A": codes, "B": np.zeros_like(codes)}) == {broken}
+    assert Rules([broken, sound]).broken({"A": codes, "B": np.zeros_like(codes)}) == {broken}
 
 
 def test_forms_with_one_comparison_per_variable_are_recognised() -> None:

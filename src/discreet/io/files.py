@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from discreet.errors import Mistakes, mistake
 from discreet.io.csv_form import LATIN, UTF8, CsvForm, csv_form, first_rows
 from discreet.io.csv_parts import FileRange, record_starts
+from discreet.io.dictionary_pages import coded_columns
 from discreet.io.header import headerless, is_record, may_be_shown
 from discreet.programme.sources import Dialect, FileFormat, FileSource
 
@@ -62,7 +63,7 @@ _CSV_BLOCK = 64 << 20
 _CSV_HEAD = 1 << 20
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark write for a gap
 UNREADABLE = (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error)  # what damaged files raise
-_DIGEST_BLOCK = 1 << 22
+_DIGEST_BLOCK = 1 << 18  # one for all files: it stays near the processor
 _BUFFER = 1 << 16  # bytes of a column read at a time: whole row groups at once would be new memory for each
 
 
@@ -137,13 +138,13 @@ def open_parts(whole: Records, parts: Sequence[FilePart], key: str) -> Records:
 
 def digest_files(paths: Sequence[Path], key: bytes) -> str:
     """BLAKE2b digest of the contents of files, in order, keyed by ``key``."""
-    digest = hashlib.blake2b(digest_size=32, key=key)
+    digest, block = hashlib.blake2b(digest_size=32, key=key), memoryview(bytearray(_DIGEST_BLOCK))
     for path in paths:
         try:
             digest.update(path.stat().st_size.to_bytes(8, "little"))
-            with path.open("rb") as file:
-                while block := file.read(_DIGEST_BLOCK):
-                    digest.update(block)
+            with path.open("rb", buffering=0) as file:
+                while size := file.readinto(block):
+                    digest.update(block[:size])
         except OSError as error:
             raise _unreadable(path, "", error) from None
     return digest.hexdigest()
@@ -300,14 +301,42 @@ def _read_parquet(
             own = set(file.schema_arrow.names)
             named = {name: value for name, value in folders.items() if name not in own}
             read = [name for name in columns if name not in named]
-            for batch in file.iter_batches(batch_size=BATCH, columns=read, row_groups=groups):
-                batch = _with_plain_texts(batch)
-                require_sound(batch)
+            for batch in _read_groups(path, file, read, coded, groups):
                 yield _with_columns(batch, named, texts) if named else batch
     except MemoryError:
         raise _too_large(path, key) from None
     except UNREADABLE:
         raise _damaged(path, key) from None
+
+
+def _read_groups(
+    path: Path, file: pq.ParquetFile, columns: list[str], coded: list[str], groups: Sequence[int] | None
+) -> Iterator[pa.RecordBatch]:
+    """Read some row groups: columns of codes from their pages where that is possible, all others by Arrow."""
+    with path.open("rb") as pages:
+        for group in range(file.metadata.num_row_groups) if groups is None else groups:
+            own = coded_columns(pages, file.metadata, group, coded)
+            first = 0
+            for rows, others in _read_others(file, [name for name in columns if name not in own], group):
+                found = others | {name: column.read(first, rows) for name, column in own.items()}
+                yield pa.RecordBatch.from_arrays(list(found.values()), names=list(found))
+                first += rows
+            if first != file.metadata.row_group(group).num_rows:
+                raise pa.ArrowInvalid("fewer records than stated")
+
+
+def _read_others(
+    file: pq.ParquetFile, columns: list[str], group: int
+) -> Iterator[tuple[int, dict[str, pa.Array]]]:
+    """The number of records of each batch of a row group, and their columns as Arrow reads them."""
+    if columns:
+        for batch in file.iter_batches(batch_size=BATCH, columns=columns, row_groups=[group]):
+            batch = _with_plain_texts(batch)
+            require_sound(batch)
+            yield batch.num_rows, dict(zip(batch.schema.names, batch.columns, strict=True))
+        return
+    records = file.metadata.row_group(group).num_rows
+    yield from ((min(BATCH, records - first), {}) for first in range(0, records, BATCH))
 
 
 def _with_plain_texts(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -23,7 +23,7 @@ from discreet.population import encode
 from discreet.population.encode import Codes, EncodedRecords, ordered
 from discreet.population.values import MOST_SHOWN, Wrong, coder_of, look_like_ids, values_problem
 from discreet.programme.amounts import REMEDY, AmountsSeen, is_named_amount
-from discreet.programme.broken_rules import broken_rules
+from discreet.programme.broken_rules import Rules
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter
 from discreet.programme.noise import PrivateNoise
@@ -280,6 +280,7 @@ class UnitReader:
                 if name not in needs.stated_weights and not is_named_amount(name)  # the programme is refused
             }
         )
+        self._rules: tuple[frozenset[str], Rules] | None = None  # those that some variables decide
         decimal = self._records.decimal
         self._coders = {variable.name: coder_of(variable, decimal) for variable in needs.variables}
 
@@ -395,8 +396,10 @@ class UnitReader:
             return np.zeros(len(column), dtype=kind)
 
     def _judge(self, codes: Mapping[str, Codes]) -> None:
-        rules = [rule for rule in self._needs.rules if codes.keys() >= set(rule.variables)]
-        self._found.broken |= broken_rules(rules, codes)
+        if self._rules is None or self._rules[0] != codes.keys():
+            judged = [rule for rule in self._needs.rules if codes.keys() >= set(rule.variables)]
+            self._rules = frozenset(codes), Rules(judged)
+        self._found.broken |= self._rules[1].broken(codes)
 
     def _note(self, key: str, value: str, remedy: str) -> None:
         self._found.bad.setdefault((key, value), remedy)

@@ -20,19 +20,25 @@ _AT_ONCE = 1 << 16  # records whose words stay in the cache
 _EVERY = np.uint64(2**64 - 1)
 
 
-def broken_rules(rules: Sequence[Filter], columns: Columns) -> set[Filter]:
-    """The rules that some record passes, which none may."""
-    records = len(next(iter(columns.values()), ()))
-    plain = [rule for rule in rules if comparisons(rule.term)]
-    others = [rule for rule in rules if not comparisons(rule.term)]
-    groups = [_Rules(plain[at : at + _TOGETHER]) for at in range(0, len(plain), _TOGETHER)]
-    found: set[Filter] = set()
-    for start in range(0, records, _AT_ONCE):
-        part = {name: leaves[start : start + _AT_ONCE] for name, leaves in columns.items()}
-        for group in groups:
-            found.update(group.broken(part))
-        found.update(rule for rule, passing in zip(others, masks(others, part), strict=True) if passing.any())
-    return found
+class Rules:
+    """Rules that no record may break, prepared to be compared with many batches of records."""
+
+    def __init__(self, rules: Sequence[Filter]) -> None:
+        plain = [rule for rule in rules if comparisons(rule.term)]
+        self._others = [rule for rule in rules if not comparisons(rule.term)]
+        self._groups = [_Conjunctions(plain[at : at + _TOGETHER]) for at in range(0, len(plain), _TOGETHER)]
+
+    def broken(self, columns: Columns) -> set[Filter]:
+        """The rules that some record passes, which none may."""
+        records = len(next(iter(columns.values()), ()))
+        found: set[Filter] = set()
+        for start in range(0, records, _AT_ONCE):
+            part = {name: leaves[start : start + _AT_ONCE] for name, leaves in columns.items()}
+            for group in self._groups:
+                found.update(group.broken(part))
+            passing = zip(self._others, masks(self._others, part), strict=True)
+            found.update(rule for rule, records_of_it in passing if records_of_it.any())
+        return found
 
 
 def comparisons(term: Term) -> tuple[Comparison, ...]:
@@ -44,7 +50,7 @@ def comparisons(term: Term) -> tuple[Comparison, ...]:
     return found if is_plain else ()
 
 
-class _Rules:
+class _Conjunctions:
     """At most 64 conjunctions: for each variable the rules that each of its leaves does not speak against."""
 
     def __init__(self, rules: Sequence[Filter]) -> None:
