@@ -65,7 +65,7 @@ def test_the_same_values_as_were_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str, different: int
 ) -> None:
     path = tmp_path / "a.parquet"
-    for seed in range(6):
+    for seed in range(6 if different < 40_000 else 2):
         dice = np.random.default_rng([seed, different])
         records = int(dice.integers(1, 3000)) if different < 40_000 else 90_000
         gaps = float(dice.choice([0, 0, 0.01, 0.5, 1]))
@@ -102,17 +102,19 @@ def test_files_of_other_programs(tmp_path: Path) -> None:
     frame = pl.from_arrow(table(texts))
     assert isinstance(frame, pl.DataFrame)
     given = table(texts)
+    database = duckdb.connect()
+    database.register("given", given)
     for write in (
         lambda: frame.write_parquet(path, compression="zstd"),
         lambda: frame.write_parquet(path, compression="snappy"),
-        lambda: duckdb.sql(f"COPY (SELECT * FROM given) TO '{path}' (FORMAT parquet)"),
-        lambda: duckdb.sql(f"COPY (SELECT * FROM given) TO '{path}' (FORMAT parquet, CODEC zstd)"),
+        lambda: database.execute(f"COPY (SELECT * FROM given) TO '{path}' (FORMAT parquet)"),
+        lambda: database.execute(f"COPY (SELECT * FROM given) TO '{path}' (FORMAT parquet, CODEC zstd)"),
         lambda: given.to_pandas().to_parquet(path),
     ):
         write()
         assert read(path) == texts
         path.unlink()
-    assert len(given) == len(texts)
+    database.close()
 
 
 def written(**options: Any) -> Callable[[Path, Texts], object]:
@@ -176,7 +178,7 @@ def test_the_texts_of_all_batches_are_one_array(tmp_path: Path, monkeypatch: pyt
 def test_damaged_pages_are_refused_or_read_as_arrow_reads_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: str, gaps: float
 ) -> None:
-    texts = texts_of(300, 5, gaps, is_ordered=False, seed=6)
+    texts = texts_of(200, 5, gaps, is_ordered=False, seed=6)
     path = tmp_path / "a.parquet"
     pq.write_table(table(texts), path, compression=compression, data_page_size=30, write_batch_size=50)
     sound = path.read_bytes()
@@ -185,7 +187,7 @@ def test_damaged_pages_are_refused_or_read_as_arrow_reads_them(
     assert is_read_here(path) == [True]
     dice = np.random.default_rng(7)
     outcomes = {"refused": 0, "the same": 0}
-    for at in range(begin, begin + column.total_compressed_size):
+    for at in range(begin, begin + column.total_compressed_size, 2):
         damaged = bytearray(sound)
         damaged[at] = int(dice.choice([0, 255, sound[at] ^ 1 << int(dice.integers(8))]))
         path.write_bytes(damaged)
@@ -195,9 +197,12 @@ def test_damaged_pages_are_refused_or_read_as_arrow_reads_them(
             continue
         assert len(found) == len(texts)
         arrows = by_arrow(path, monkeypatch)
-        assert arrows in (None, found)  # where a text is damaged to another one, Arrow counts its places wrong
+        assert arrows in (
+            None,
+            found,
+        )  # where a text is damaged to another one, Arrow counts its places wrong
         outcomes["the same"] += arrows is not None
-    assert min(outcomes.values()) > 20
+    assert min(outcomes.values()) > 10
 
 
 def test_a_cut_file_is_refused(tmp_path: Path) -> None:

@@ -26,11 +26,16 @@ CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "ZSTD": 2}  # compressed pages that st
 ENCODINGS = {"PLAIN", "PLAIN_DICTIONARY", "RLE", "RLE_DICTIONARY"}
 FEWEST = 16  # bytes of a page and its header
 
-BODY, STORED, SIZE, VALUES = 0, 1, 2, 3  # of a page: where it begins, its bytes, those decompressed, its values
+BODY, STORED, SIZE, VALUES = (
+    0,
+    1,
+    2,
+    3,
+)  # of a page: where it begins, its bytes, those decompressed, its values
 DATA_PAGE, DICTIONARY_PAGE = 0, 2  # kinds of pages
 PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8  # encodings
 UNCOMPRESSED, SNAPPY, ZSTD = CODECS.values()
-STOP, TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, STRUCT = 0, 1, 2, 3, 4, 5, 6, 7, 8, 12  # types of Thrift
+STOP, TRUE, FALSE, I16, I32, I64, BINARY, STRUCT = 0, 1, 2, 4, 5, 6, 8, 12  # types of Thrift
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int16] | NDArray[np.int32]
@@ -67,29 +72,49 @@ def _field(data: Any, at: Any, before: Any) -> Any:
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _after(data: Any, at: Any, kind: Any) -> Any:
-    """Where a value that is not a struct ends; -1 where it does not, or is of a type that pages do not have."""
+    """Where a value that is not a struct ends; -1 where it does not, or is of a type that headers do not have."""
     if kind in (TRUE, FALSE):
         return at
-    if kind == BYTE:
-        return at + 1
     if kind in (I16, I32, I64):
         return _number(data, at)[1]
-    if kind == DOUBLE:
-        return at + 8
     if kind == BINARY:
         length, at = _number(data, at)
-        return at + length if 0 <= at and length <= data.size else -1
+        return at + length if at >= 0 and length <= data.size else -1
     return -1
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _after_struct(data: Any, at: Any) -> Any:
-    """Where a struct without structs ends, such as the statistics of a page."""
+    """Where a struct ends, with those inside it."""
+    depth = 1
+    while depth:
+        _, kind, at = _field(data, at, 0)
+        if kind == STOP:
+            depth -= 1
+        elif kind == STRUCT:
+            depth += 1
+        else:
+            at = _after(data, at, kind)
+    return at
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _struct(data: Any, at: Any, wanted: Any) -> Any:
+    """The numbers that are fields 1, 2 and 3 of a struct, where the struct ``wanted`` in it begins, and its end."""
+    one, two, three, inside = -1, -1, -1, -1
     number, kind, at = _field(data, at, 0)
     while kind != STOP:
-        at = _after(data, at, kind)
+        if kind == I32:
+            found, at = _number(data, at)
+            found = (found >> 1) ^ -(found & 1)
+            one = found if number == 1 else one
+            two = found if number == 2 else two
+            three = found if number == 3 else three
+        else:
+            inside = at if number == wanted and kind == STRUCT else inside
+            at = _after_struct(data, at) if kind == STRUCT else _after(data, at, kind)
         number, kind, at = _field(data, at, number)
-    return at
+    return one, two, three, inside, at
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
@@ -98,42 +123,13 @@ def _page(data: Any, at: Any, is_first: Any) -> Any:
 
     The first page has the dictionary and all others have places in it; -1 where a page is another one.
     """
-    kind, size, stored, values, encoding, levels = -1, -1, -1, -1, -1, -1
-    described = 7 if is_first else 5  # the field that describes such a page
-    number, form, at = _field(data, at, 0)
-    while form != STOP:
-        if form == STRUCT and number == described:
-            inner, form, at = _field(data, at, 0)
-            while form != STOP:
-                if form == I32 and inner <= 3:
-                    found, at = _number(data, at)
-                    found = (found >> 1) ^ -(found & 1)
-                    if inner == 1:
-                        values = found
-                    elif inner == 2:
-                        encoding = found
-                    else:
-                        levels = found
-                else:
-                    at = _after_struct(data, at) if form == STRUCT else _after(data, at, form)
-                inner, form, at = _field(data, at, inner)
-        elif form == I32 and number <= 3:
-            found, at = _number(data, at)
-            found = (found >> 1) ^ -(found & 1)
-            if number == 1:
-                kind = found
-            elif number == 2:
-                size = found
-            else:
-                stored = found
-        else:
-            at = _after_struct(data, at) if form == STRUCT else _after(data, at, form)
-        number, form, at = _field(data, at, number)
+    kind, size, stored, described, at = _struct(data, at, 7 if is_first else 5)
+    values, encoding, levels, _, _ = _struct(data, described, 0)
     if is_first:
         is_known = kind == DICTIONARY_PAGE and encoding in (PLAIN, PLAIN_DICTIONARY)
     else:
         is_known = kind == DATA_PAGE and encoding in (PLAIN_DICTIONARY, RLE_DICTIONARY) and levels == RLE
-    if not is_known or stored < 0 or size < 0 or values < 0 or at + stored > data.size:
+    if not is_known or min(stored, size, values) < 0 or at + stored > data.size:
         at = -1
     return stored, size, values, at
 
@@ -257,6 +253,57 @@ def _levels(data: Any, at: Any, end: Any, levels: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _with_gaps(levels: Any, found: Any, first: Any, texts: Any, out: Any) -> int:
+    """Put the places of records that have a value among those that have none; the number of the latter."""
+    used, gaps = 0, 0
+    for r in range(first):
+        used += levels[r]
+    for r in range(out.size):
+        if levels[first + r]:
+            out[r] = found[used]
+            used += 1
+        else:
+            out[r] = texts
+            gaps += 1
+    return gaps
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _decode_page(
+    data: Any,
+    at: Any,
+    end: Any,
+    count: Any,
+    first: Any,
+    is_nullable: Any,
+    texts: Any,
+    narrow: Any,
+    levels: Any,
+    spare: Any,
+    out: Any,
+) -> int:
+    """Fill ``out`` with the places of a page of ``count`` records from the ``first`` on; see ``_decode``."""
+    present = -1
+    if is_nullable:
+        present, at = _levels(data, at, end, levels[:count])
+    numbers = count if present < 0 else present
+    width = np.int64(data[at]) if numbers and at < end else 0
+    if present == -2 or width > 32 or (numbers and at >= end):
+        return -1
+    is_direct = present < 0 and out.size == count and width <= narrow
+    if is_direct:
+        return 0 if _hybrid(data, at + 1, end, width, out) and _are_below(out, texts) else -1
+    found = spare[:numbers]
+    if not _hybrid(data, at + 1, end, width, found) or not _are_below(found, texts):
+        return -1
+    if present >= 0:
+        return _with_gaps(levels, found, first, texts, out)
+    for r in range(out.size):
+        out[r] = found[first + r]
+    return 0
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _decode(
     data: Any,
     starts: Any,
@@ -273,46 +320,19 @@ def _decode(
     """Fill ``out`` with the places of records, after the first ``skipped`` of the first page.
 
     A record without a value has the place ``texts``, which is their number. Numbers of up to ``narrow`` bits fit into
-    ``out``. The number of records without a value, or -1 where pages are unsound.
+    ``out``; ``levels`` and ``spare`` have room for a page. The number of records without a value, or -1 where pages are
+    unsound.
     """
     k, gaps = 0, 0
     for page in range(starts.size):
-        at, end, count = starts[page], starts[page] + sizes[page], values[page]
         first = skipped if page == 0 else 0
+        at, end, count = starts[page], starts[page] + sizes[page], values[page]
         taken = min(count - first, out.size - k)
-        present = -1
-        if is_nullable:
-            present, at = _levels(data, at, end, levels[:count])
-            if present == -2:
-                return -1
-        numbers = count if present < 0 else present
-        width = np.int64(0)
-        if numbers:
-            if at >= end:
-                return -1
-            width = np.int64(data[at])
-            at += 1
-        if width > 32:
+        place = out[k : k + taken]
+        found = _decode_page(data, at, end, count, first, is_nullable, texts, narrow, levels, spare, place)
+        if found < 0:
             return -1
-        if present < 0 and taken == count and width <= narrow:
-            place = out[k : k + count]
-            if not _hybrid(data, at, end, width, place) or not _are_below(place, texts):
-                return -1
-        else:
-            found = spare[:numbers]
-            if not _hybrid(data, at, end, width, found) or not _are_below(found, texts):
-                return -1
-            if present < 0:
-                for r in range(taken):
-                    out[k + r] = found[first + r]
-            else:
-                used = 0
-                for r in range(first + taken):
-                    place_of_gap = levels[r] == 0
-                    if r >= first:
-                        out[k + r - first] = texts if place_of_gap else found[used]
-                        gaps += place_of_gap
-                    used += levels[r]
+        gaps += found
         k += taken
     return gaps if k == out.size else -1
 
@@ -323,7 +343,13 @@ def _stated_size(data: Any, at: Any, end: Any, codec: Any) -> int:
     if codec == SNAPPY:
         size, at = _number(data, at)
         return size if 0 <= at <= end else -1
-    if at + 6 > end or data[at] != 0x28 or data[at + 1] != 0xB5 or data[at + 2] != 0x2F or data[at + 3] != 0xFD:
+    if (
+        at + 6 > end
+        or data[at] != 0x28
+        or data[at + 1] != 0xB5
+        or data[at + 2] != 0x2F
+        or data[at + 3] != 0xFD
+    ):
         return -1
     described = np.int64(data[at + 4])
     is_single = described >> 5 & 1  # without the size of a window
