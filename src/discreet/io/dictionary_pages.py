@@ -38,13 +38,12 @@ UNCOMPRESSED, SNAPPY, ZSTD = CODECS.values()
 STOP, TRUE, FALSE, I16, I32, I64, BINARY, STRUCT = 0, 1, 2, 4, 5, 6, 8, 12  # types of Thrift
 
 Bytes = NDArray[np.uint8]
-Places = NDArray[np.int16] | NDArray[np.int32]
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _number(data: Any, at: Any) -> Any:
     """An unsigned number of seven bits a byte, and where it ends; -1 where it does not."""
-    found, shift = 0, 0
+    found, shift = np.int64(0), 0
     while 0 <= at < data.size and shift < 63:
         byte = np.int64(data[at])
         at += 1
@@ -135,7 +134,7 @@ def _page(data: Any, at: Any, is_first: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _list_pages(data: Any, pages: Any) -> int:
+def _list_pages(data: Any, pages: Any) -> Any:
     """List the pages of a column in a row group; the number of pages, or -1 where one of them is of another kind."""
     at, listed = 0, 0
     while at < data.size:
@@ -150,9 +149,9 @@ def _list_pages(data: Any, pages: Any) -> int:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _list_texts(data: Any, ends: Any, content: Any) -> int:
+def _list_texts(data: Any, ends: Any, content: Any) -> Any:
     """Separate the texts of a dictionary from their lengths; the number of their bytes, or -1."""
-    at, end = 0, 0
+    at, end = np.int64(0), np.int64(0)
     for k in range(ends.size):
         if at + 4 > data.size:
             return -1
@@ -194,7 +193,7 @@ def _unpack(data: Any, at: Any, width: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _hybrid(data: Any, at: Any, end: Any, width: Any, out: Any) -> bool:
+def _hybrid(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
     """Fill ``out`` with numbers stored as runs of one number and runs of packed ones; whether they are sound."""
     k = 0
     while k < out.size:
@@ -222,7 +221,7 @@ def _hybrid(data: Any, at: Any, end: Any, width: Any, out: Any) -> bool:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _are_below(numbers: Any, limit: Any) -> bool:
+def _are_below(numbers: Any, limit: Any) -> Any:
     largest = np.int64(-1)
     for k in range(numbers.size):
         largest = max(largest, np.int64(numbers[k]))
@@ -253,7 +252,7 @@ def _levels(data: Any, at: Any, end: Any, levels: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _with_gaps(levels: Any, found: Any, first: Any, texts: Any, out: Any) -> int:
+def _with_gaps(levels: Any, found: Any, first: Any, texts: Any, out: Any) -> Any:
     """Put the places of records that have a value among those that have none; the number of the latter."""
     used, gaps = 0, 0
     for r in range(first):
@@ -281,7 +280,7 @@ def _decode_page(
     levels: Any,
     spare: Any,
     out: Any,
-) -> int:
+) -> Any:
     """Fill ``out`` with the places of a page of ``count`` records from the ``first`` on; see ``_decode``."""
     present = -1
     if is_nullable:
@@ -316,7 +315,7 @@ def _decode(
     levels: Any,
     spare: Any,
     out: Any,
-) -> int:
+) -> Any:
     """Fill ``out`` with the places of records, after the first ``skipped`` of the first page.
 
     A record without a value has the place ``texts``, which is their number. Numbers of up to ``narrow`` bits fit into
@@ -338,7 +337,7 @@ def _decode(
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _stated_size(data: Any, at: Any, end: Any, codec: Any) -> int:
+def _stated_size(data: Any, at: Any, end: Any, codec: Any) -> Any:
     """The size that a compressed page states of its content; -1 where it does not."""
     if codec == SNAPPY:
         size, at = _number(data, at)
@@ -364,7 +363,7 @@ def _stated_size(data: Any, at: Any, end: Any, codec: Any) -> int:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _are_of_stated_size(data: Any, pages: Any, codec: Any) -> bool:
+def _are_of_stated_size(data: Any, pages: Any, codec: Any) -> Any:
     """Whether compressed pages state the size of their content, as their headers do.
 
     Zstandard and Snappy refuse contents of another size; Arrow does not say how much of it there was.
@@ -398,7 +397,7 @@ class CodedColumn:
         data, starts = _bodies(self.chunk, pages, self.codec)
         number = len(self.texts)
         is_small = number < 1 << 15
-        places: Places = np.empty(records, dtype=np.int16 if is_small else np.int32)
+        places = np.empty(records, dtype=np.dtype("i2" if is_small else "i4"))
         most = int(pages[:, VALUES].max())
         skipped = first - int(self.ends[begin] - pages[0, VALUES])
         gaps = _decode(
@@ -467,7 +466,7 @@ def _bodies(chunk: Bytes, pages: NDArray[np.int64], codec: int) -> tuple[Bytes, 
     """The contents of pages, and where each begins."""
     if codec == UNCOMPRESSED:
         return chunk, pages[:, BODY].copy()
-    stored = [chunk[at : at + size] for at, size in pages[:, [BODY, STORED]].tolist()]
+    stored = [chunk[at : at + size].data for at, size in pages[:, [BODY, STORED]].tolist()]
     sizes = pages[:, SIZE]
     if codec == ZSTD:
         content = _streamed(b"".join(stored), int(sizes.sum()))
