@@ -20,7 +20,8 @@ class _Lazy(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "_imported":
-            self._imported = import_module(self.__name__)
+            with importing():
+                self._imported = import_module(self.__name__)
             return self._imported
         return getattr(self._imported, name)
 
