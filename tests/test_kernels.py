@@ -1,19 +1,24 @@
 """Machine code is stored and found again, and never used where something that it was compiled from has changed."""
 
+import errno
+import fcntl
 import importlib
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pytest
+from numba.core import errors as numba_errors
 
 from discreet import kernels
-from discreet.kernels import digest, folders, is_of_the_level, made_by, owners
+from discreet.kernels import Store, digest, folders, is_of_the_level, made_by, owners
 from discreet.lazy import Kernel, compiling, njit
 from discreet.maths import swap
 from discreet.maths.cells import counting
@@ -286,3 +291,156 @@ def test_a_digest_is_the_same_in_every_process() -> None:
         command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "7"}
     )
     assert done.stdout.split() == list(own.values())
+
+
+class Waited(Exception):
+    """Instead of waiting for another process."""
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sleep(seconds: float) -> None:
+        raise Waited
+
+    monkeypatch.setattr(time, "sleep", sleep)
+
+
+def locked_elsewhere(path: Path, mode: int = 0o644) -> IO[str]:
+    """A file that another process has locked; locks are of opened files, so it may be this process."""
+    path.parent.mkdir(exist_ok=True)
+    file = path.open("w")
+    path.chmod(mode)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
+def lock_of(folder: Path, tmp_path: Path, standalone: bool) -> Path:
+    """The file that is locked while the kernel is compiled for a whole number."""
+    assert imported(tmp_path, 1, standalone)(1) == 20
+    (path,) = folder.iterdir()
+    path.unlink()
+    return path.with_name(f"{path.name}.lock")
+
+
+def test_one_of_several_processes_compiles(stored: Path, tmp_path: Path, standalone: bool) -> None:
+    imported(tmp_path, 1, standalone)
+    program = (
+        "from two import outer\nassert outer(1) == 20\n"
+        "print('bare' not in vars(outer) if outer.is_standalone else sum(outer.compiled.stats.cache_hits.values()))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    was_read = [
+        int(process.communicate()[0].replace("True", "1").replace("False", "0")) for process in processes
+    ]
+    assert sorted(was_read) == [0, 1, 1]
+    assert len(list(stored.iterdir())) == 1  # and no lock
+
+
+def test_a_process_waits_for_the_one_that_compiles_and_reads_what_it_stored(
+    stored: Path, tmp_path: Path, standalone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert imported(tmp_path, 1, standalone)(1) == 20
+    (path,) = stored.iterdir()
+    lock, elsewhere = path.with_name(f"{path.name}.lock"), tmp_path / "elsewhere"
+    path.rename(elsewhere)
+    file = locked_elsewhere(lock)
+
+    def stored_meanwhile(seconds: float) -> None:
+        elsewhere.rename(path)
+        lock.unlink()
+        file.close()
+
+    monkeypatch.setattr(time, "sleep", stored_meanwhile)
+    assert was_stored(used(tmp_path, standalone))
+    assert list(stored.iterdir()) == [path]
+
+
+def test_a_lock_of_a_process_that_was_killed_is_free(
+    stored: Path, tmp_path: Path, standalone: bool, impatient: None
+) -> None:
+    lock = lock_of(stored, tmp_path, standalone)
+    program = (
+        "import fcntl, os, sys\n"
+        "fcntl.flock(os.open(sys.argv[1], os.O_CREAT), fcntl.LOCK_EX)\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(lock)], check=False).returncode == -9
+    assert lock.exists()
+    assert not was_stored(used(tmp_path, standalone))
+    assert not lock.exists()
+    assert was_stored(used(tmp_path, standalone))
+
+
+def test_a_stopped_process_is_not_waited_for_for_ever(
+    stored: Path, tmp_path: Path, standalone: bool, monkeypatch: pytest.MonkeyPatch, impatient: None
+) -> None:
+    lock = lock_of(stored, tmp_path, standalone)
+    with locked_elsewhere(lock):
+        with pytest.raises(Waited):
+            imported(tmp_path, 1, standalone)(1)
+        monkeypatch.setattr(kernels, "PATIENCE", 0)
+        assert not was_stored(used(tmp_path, standalone))
+    assert lock.exists()  # it is the other one's
+    assert was_stored(used(tmp_path, standalone))
+
+
+def test_a_lock_of_another_user_is_not_waited_for(
+    stored: Path, tmp_path: Path, standalone: bool, monkeypatch: pytest.MonkeyPatch, impatient: None
+) -> None:
+    lock = lock_of(stored, tmp_path, standalone)
+    with locked_elsewhere(lock, 0o666):
+        assert not was_stored(used(tmp_path, standalone))
+    lock.with_suffix("").unlink()
+    with locked_elsewhere(lock):
+        monkeypatch.setattr(kernels, "owners", lambda source: {os.geteuid() + 1})
+        assert not was_stored(used(tmp_path, standalone))
+    lock.unlink()
+    lock.symlink_to(tmp_path / "made")
+    assert not was_stored(used(tmp_path, standalone))
+    assert not (tmp_path / "made").exists()
+
+
+def test_where_files_cannot_be_locked_each_process_compiles_and_stores(
+    stored: Path, tmp_path: Path, standalone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(number: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    assert not was_stored(used(tmp_path, standalone))
+    assert [path.suffix for path in stored.iterdir()] == [".kernel"]
+    assert was_stored(used(tmp_path, standalone))
+
+
+def test_a_process_that_has_a_lock_waits_for_no_other(
+    stored: Path, tmp_path: Path, standalone: bool, impatient: None
+) -> None:
+    """A kernel that needs another one, two processes in opposite orders, two threads: none waits with a lock."""
+    lock = lock_of(stored, tmp_path, standalone)
+    with locked_elsewhere(lock):
+        with pytest.raises(Waited):
+            imported(tmp_path, 1, standalone)(1)
+        found: list[bool] = []
+        with Store(counting.add_at).alone("another kernel"):
+            assert not was_stored(used(tmp_path, standalone))
+            (stored / lock.stem).unlink()
+            thread = Thread(target=lambda: found.append(was_stored(used(tmp_path, standalone))))
+            thread.start()
+            thread.join()
+        assert found == [False]
+
+
+def test_what_cannot_be_compiled_leaves_no_lock(
+    stored: Path, tmp_path: Path, standalone: bool, impatient: None
+) -> None:
+    outer = imported(tmp_path, 1, standalone)
+    for _ in range(2):
+        with pytest.raises(numba_errors.TypingError):
+            outer(b"text")
+    assert not list(stored.glob("*.lock"))
+    with locked_elsewhere(lock_of(stored, tmp_path, standalone)), pytest.raises(Waited):
+        imported(tmp_path, 1, standalone)(1)

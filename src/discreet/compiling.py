@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from numba.core.caching import NullCache
@@ -25,11 +27,26 @@ LLVM = {"float": "float", "double": "double", "void *": "pointer"} | {  # C type
 NOT_IN_C = ("NRT_", "numba", "Py", "_Py")  # beginnings of names that Numba or Python defines
 
 
+def attach_store(dispatcher: Any, kernel: Kernel) -> None:
+    """Let Numba read and store the machine code of a kernel, and compile it in one process at a time."""
+    dispatcher._cache = cache = KernelCache(kernel)  # noqa: SLF001
+    compiled: Callable[[Any], Any] = dispatcher.compile
+
+    def compiled_alone(signature: Any) -> Any:
+        try:
+            return compiled(signature)
+        finally:  # also where it cannot be compiled
+            cache.alone.close()
+
+    dispatcher.compile = compiled_alone
+
+
 class KernelCache(NullCache):  # type: ignore[misc]
     """The stored machine code of one kernel, a file for each signature; Numba asks for it before it compiles."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._store = Store(kernel)
+        self.alone = ExitStack()  # from a search in vain until something is compiled
 
     @property
     def cache_path(self) -> str:
@@ -39,7 +56,11 @@ class KernelCache(NullCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The machine code for a signature, or None."""
         target_context.refresh()
-        content = self._store.read(self._made_for(sig, target_context))
+        made_for = self._made_for(sig, target_context)
+        content = self._store.read(made_for)
+        if content is None:
+            self.alone.enter_context(self._store.alone(made_for))
+            content = self._store.read(made_for)  # stored by another process, meanwhile
         return None if content is None else rebuilt(target_context, *pickle.loads(content))  # noqa: S301  # as safe as the source
 
     def save_overload(self, sig: Any, cres: Any) -> None:

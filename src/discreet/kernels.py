@@ -9,23 +9,31 @@ nothing is stored.
 A file is used only if no other user can have written it: it belongs to the user, to root or to the owner of the source,
 no group or other user may write it, and its checksum has its own name. So it is as safe as the source.
 
+One process at a time compiles a kernel, with a lock on a file beside the one that it will store; others wait and read
+what it has stored. A process has one lock at a time, and none of its threads waits for a second: it compiles. So no
+two processes wait for each other, whichever kernels call each other. A process that ends has no lock any more, and one
+that is stopped is waited for some minutes only. Where no file can be locked, each process compiles.
+
 A wheel brings standalone kernels that were compiled when it was built, for all processors of the level x86-64-v3: its
 first run compiles nothing. What it was not built for is compiled.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import inspect
 import os
 import platform
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -39,6 +47,8 @@ OWN = __name__.partition(".")[0]
 CHECKSUM = 32  # bytes of SHA-256 before the content of a file
 WRITABLE_BY_OTHERS = 0o022
 UNRELATED = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}  # settings of Numba that do not change machine code
+PATIENCE = 300  # seconds, at most, to wait for a process that compiles; the largest kernels take ten
+PAUSE = 0.02  # seconds between two looks at a lock
 BROUGHT = Path(__file__).parent / "machine_code"  # by a wheel
 LEVEL = "x86-64-v3"
 FEATURES = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sahf", "sse3", "sse4.1",
@@ -47,6 +57,8 @@ FOR_THE_LEVEL = {  # settings of Numba
     "NUMBA_CPU_NAME": LEVEL,
     "NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in FEATURES),
 }
+
+_has_lock = Lock()  # this process
 
 
 class Store:
@@ -78,6 +90,35 @@ class Store:
             with suppress(OSError):
                 _write(folder / name, content)
                 return
+
+    @contextmanager
+    def alone(self, made_for: object) -> Iterator[None]:
+        """Compile in the block: a process that was compiling the same has ended, and may have stored it."""
+        if not _has_lock.acquire(blocking=False):
+            yield
+            return
+        try:
+            with self._locked(f"{self._file(made_for, made_by())}.lock"):
+                yield
+        finally:
+            _has_lock.release()
+
+    @contextmanager
+    def _locked(self, name: str) -> Iterator[None]:
+        """Lock a file in the first folder that can be written, for the block."""
+        found = None
+        for folder in self.folders:
+            with suppress(OSError):
+                found = _lock(folder / name, self._owners)
+                break
+        try:
+            yield
+        finally:
+            if found is not None:
+                with suppress(OSError):  # removed by another one, or the folder of another user
+                    (folder / name).unlink()
+                fcntl.flock(found, fcntl.LOCK_UN)  # also where another process was forked meanwhile
+                os.close(found)
 
     def _file(self, made_for: object, made_by: tuple[object, ...]) -> str:
         described = repr((self._digest, made_for, made_by))
@@ -126,13 +167,63 @@ def owners(source: str) -> set[int]:
     return found
 
 
+def _is_trusted(about: os.stat_result, trusted: set[int]) -> bool:
+    return about.st_uid in trusted and not about.st_mode & WRITABLE_BY_OTHERS
+
+
 def _read(path: Path, trusted: set[int]) -> bytes | None:
     with path.open("rb") as file:
         about = os.fstat(file.fileno())
-        if about.st_uid not in trusted or about.st_mode & WRITABLE_BY_OTHERS:
+        if not _is_trusted(about, trusted):
             return None
         checksum, content = file.read(CHECKSUM), file.read()
     return content if checksum == _checksum(path.name, content) else None
+
+
+def _lock(path: Path, trusted: set[int]) -> int | None:
+    """Lock a file, when its lock is free; None where it may be another user's, or its process does not end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + PATIENCE
+    while True:
+        number = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        try:
+            about = os.fstat(number)
+            if not _is_trusted(about, trusted) or not _taken(number, end):
+                break
+            if _is_still(path, about):
+                return number
+        except OSError:  # files cannot be locked here
+            path.unlink(missing_ok=True)
+            os.close(number)
+            raise
+        except BaseException:
+            os.close(number)
+            raise
+        os.close(number)  # the process that had it has removed it
+    os.close(number)
+    return None
+
+
+def _taken(number: int, end: float) -> bool:
+    """Whether an open file was locked in time."""
+    while True:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(PAUSE)
+        else:
+            return True
+
+
+def _is_still(path: Path, about: os.stat_result) -> bool:
+    """Whether a path leads to a file that was opened before."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(found, about)
 
 
 def _checksum(name: str, content: bytes) -> bytes:

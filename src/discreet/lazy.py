@@ -20,7 +20,8 @@ class _Lazy(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "_imported":
-            self._imported = import_module(self.__name__)
+            with importing():
+                self._imported = import_module(self.__name__)
             return self._imported
         return getattr(self._imported, name)
 
@@ -156,7 +157,7 @@ class Kernel:
         dispatcher = self._dispatcher(no_cfunc_wrapper=True)
         is_compiled = dispatcher is not self.py_func  # not where Numba is switched off
         if is_compiled and self.options.get("cache") and (numbas := compiling()):
-            dispatcher._cache = numbas.KernelCache(self)  # noqa: SLF001
+            numbas.attach_store(dispatcher, self)
         return dispatcher
 
     @cached_property

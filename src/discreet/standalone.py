@@ -99,15 +99,23 @@ class Standalone:
         kinds = tuple(kind for kind in map(_kind, seen) if kind)
         if len(kinds) < len(arguments):
             return self._with_numba()
+        if found := self._stored(kinds):
+            return found
+        if (numbas := compiling()) is None:
+            return self._with_numba()
+        with self._store.alone(kinds):
+            if found := self._stored(kinds):  # by another process, meanwhile
+                return found
+            address, code = numbas.compile_standalone(self._kernel, kinds, arguments)
+            if code.machine_code:
+                self._store.write(kinds, code.stored())
+        return _callable(address, kinds, code.result)
+
+    def _stored(self, kinds: tuple[Kind, ...]) -> Callable[..., Any] | None:
         content = self._store.read(kinds)
         if content is not None and (address := _linked(code := read_code(content))):
             return _callable(address, kinds, code.result)
-        if (numbas := compiling()) is None:
-            return self._with_numba()
-        address, code = numbas.compile_standalone(self._kernel, kinds, arguments)
-        if code.machine_code:
-            self._store.write(kinds, code.stored())
-        return _callable(address, kinds, code.result)
+        return None
 
     def _with_numba(self) -> Callable[..., Any]:
         called: Callable[..., Any] = self._kernel.compiled

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from discreet.io.files import Records
 from discreet.population import places
@@ -51,3 +53,22 @@ def test_each_household_is_in_one_place(
     assert [problem.value for problem in found] == (
         [] if sound else ["a household is in two places of 'town'"]
     )
+
+
+NAMES = ("a", "b", " ", "", "c d", "\u3000", None)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, len(NAMES) - 1)] * 2), min_size=1), st.integers(0, 25))
+def test_different_places_are_found_by_their_codes_and_by_their_texts(
+    rows: list[tuple[int, int]], more: int
+) -> None:
+    """Blank texts are no names; with many columns of long dictionaries, the number of places would overflow."""
+    entries = pa.array([*NAMES, *(f"unused {k}" for k in range(1000))])
+    codes = [pa.array([row[k] for row in rows], pa.int32()) for k in (0, 1)] * (1 + more)
+    columns = [f"column {k}" for k in range(len(codes))]
+    coded = pa.record_batch([pa.DictionaryArray.from_arrays(one, entries) for one in codes], names=columns)
+    plain = pa.record_batch([entries.take(one) for one in codes], names=columns)
+    shown = [name if name and name.strip() else None for name in NAMES]
+    wanted = {(shown[first], shown[second]) * (1 + more) for first, second in rows}
+    assert set(places._distinct(coded, columns)) == wanted
+    assert set(places._distinct(plain, columns)) == wanted

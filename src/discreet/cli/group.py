@@ -14,6 +14,7 @@ from typer.main import get_command
 from discreet.lazy import importing, leave_out, leave_pandas_out
 
 ARROW_MEMORY = "ARROW_DEFAULT_MEMORY_POOL"  # which allocator Arrow uses; read when it is loaded
+PLUGINS = "PYDANTIC_DISABLE_PLUGINS"  # which pydantic does not look for in all that is installed
 
 
 class LazyGroup(TyperGroup):
@@ -40,6 +41,7 @@ def built(name: str, module: str) -> Any:
     """One command, built once in a process: a shell of many calls would pay for it each time."""
     # Arrow's own allocators return what is freed between two batches, and a new page costs as much as filling it
     os.environ.setdefault(ARROW_MEMORY, "system")
+    os.environ.setdefault(PLUGINS, "__all__")
     with importing():
         found = import_module(f"discreet.cli.{module}")
     leave_pandas_out()

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet.errors import Mistakes, mistake
 from discreet.io.csv_form import first_rows
 from discreet.io.files import Records
 from discreet.io.header import LONGEST, WRITE_NAMES, could_be_name, headerless, is_record, may_be_shown
+from discreet.lazy import lazily
+
+pc = lazily("pyarrow.compute")
 
 LISTED = 12  # names in a message
 COMPARED = 200  # columns, and as many of their values, that are compared

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
 from discreet.io.files import BATCH, Records, duplicate, repeated, require_sound
+from discreet.lazy import lazily
 from discreet.maths.cells.first_seen import NONE, first_seen, first_seen_texts
 from discreet.programme.sources import MemorySource
+
+pc = lazily("pyarrow.compute")
 
 Part = tuple[bytes | memoryview, ...]  # digested one after the other, without a copy
 _LOOK = 4096  # values that show whether a column has few distinct ones

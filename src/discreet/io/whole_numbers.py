@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from discreet.lazy import lazily
+
+pc = lazily("pyarrow.compute")
 
 
 def whole_numbers(texts: pa.Array) -> pa.Array:

@@ -6,18 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discreet.errors import Mistakes, Problem, mistake
-from discreet.io.ptable_files import read_ptable
+from discreet.lazy import lazily
 from discreet.maths.cells.lookup import Order, build
 from discreet.maths.cells.permutation import no_permutation, secret_permutation
 from discreet.maths.noise.ptable_solver import solve
 from discreet.maths.privacy.accounting import ARITHMETIC, epsilon_of_drawn_rho
 from discreet.maths.privacy.composition import Composition
-from discreet.perturb.budget import NoisePlan, plan
 from discreet.perturb.cell_key import CellKeyMechanism
 from discreet.perturb.mechanism import Mechanism
-from discreet.perturb.private import PrivateMechanism, drawing_distances
 from discreet.perturb.reach import neighbour_problems
 from discreet.perturb.weights import weighted_sums
 from discreet.programme.cube import Cube, Signature, signatures
@@ -25,6 +24,14 @@ from discreet.programme.noise import CellKeyNoise, Claim, KeyKind, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.split import public_totals, summed_cells
 from discreet.programme.statistic import statistics
+
+if TYPE_CHECKING:
+    from discreet.io import ptable_files
+    from discreet.perturb import budget, private
+    from discreet.perturb.budget import NoisePlan
+else:
+    ptable_files = lazily("discreet.io.ptable_files")
+    budget, private = lazily("discreet.perturb.budget"), lazily("discreet.perturb.private")
 
 
 def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanism:
@@ -44,10 +51,10 @@ def mechanism(programme: Programme, secret: bytes, noise_key: bytes) -> Mechanis
     if problems:
         raise Mistakes(problems)
     codelists = {name: variable.codelist for name, variable in programme.variables.items()}
-    found = plan(noise, programme.cubes)
-    found = replace(found, distances=drawing_distances(found, programme.cubes, codelists))
+    found = budget.plan(noise, programme.cubes)
+    found = replace(found, distances=private.drawing_distances(found, programme.cubes, codelists))
     _require_delta(noise, found, str(programme.path))
-    return PrivateMechanism(
+    return private.PrivateMechanism(
         found,
         codelists,
         programme.structural_zeros,
@@ -80,7 +87,7 @@ def cell_key_mechanism(noise: CellKeyNoise, secret: bytes) -> CellKeyMechanism:
     """The cell key method; the secret decides the permutation of the cell keys."""
     notes: tuple[str, ...] = ()
     if isinstance(noise.table, Path):
-        lookup = read_ptable(noise.table).lookup
+        lookup = ptable_files.read_ptable(noise.table).lookup
     else:
         law = solve(noise.table)
         lookup, notes = build(law, Order.PLAIN), law.notes

@@ -21,7 +21,6 @@ from discreet.io.progress import Progress
 from discreet.io.register import Register
 from discreet.lazy import lazily
 from discreet.perturb.mechanism import Mechanism
-from discreet.perturb.private import PrivateMechanism
 from discreet.pipeline.earlier import (
     NO_EARLIER,
     EarlierReleases,
@@ -44,7 +43,6 @@ from discreet.programme.programme import Programme
 from discreet.programme.release import ReleaseFormat
 from discreet.programme.statistic import together
 from discreet.release.assemble import release_manifest, write_cube, write_shared
-from discreet.release.certificate import certificate, hierarchical_certificate
 from discreet.release.folder import ReleaseFolder, require_replaceable
 from discreet.release.manifest import (
     CubeEntry,
@@ -67,18 +65,20 @@ if TYPE_CHECKING:
 
     from discreet.audit.corrections import Corrections
     from discreet.hierarchy import consistent
+    from discreet.perturb import private as private_noise
     from discreet.pipeline import hierarchical
+    from discreet.release import certificate
 else:
     consistent, hierarchical = (
         lazily("discreet.hierarchy.consistent"),
         lazily("discreet.pipeline.hierarchical"),
     )
+    private_noise, certificate = lazily("discreet.perturb.private"), lazily("discreet.release.certificate")
 
 UNCHARGED = (
     "the noise is new in every run: publishing the same tables again adds its epsilon or rho to this one's; name the "
     "records with noise.snapshot, or give --ledger and --account"
 )
-WithGuarantee = PrivateMechanism | HierarchicalMechanism
 
 
 @dataclass(frozen=True)
@@ -375,10 +375,11 @@ class _Protecting:
     def _certificate(self) -> str | None:
         chosen = self.mechanism
         if isinstance(chosen, HierarchicalMechanism):
-            return hierarchical_certificate(chosen, self.programme.release.name)
-        if not isinstance(chosen, PrivateMechanism) or not chosen.rule.is_guaranteed:
+            return certificate.hierarchical_certificate(chosen, self.programme.release.name)
+        is_guaranteed = self.programme.noise.is_guaranteed
+        if not is_guaranteed or not isinstance(chosen, private_noise.PrivateMechanism):
             return None
-        return certificate(chosen, self.programme.cubes, self.programme.release.name)
+        return certificate.certificate(chosen, self.programme.cubes, self.programme.release.name)
 
     def judged(self, folder: ReleaseFolder, made: _Made) -> list[GateVerdict]:
         """Judge the gates on what was written, as an audit would."""
@@ -440,7 +441,7 @@ class _Protecting:
     def charge_key(self) -> str:
         """The same noise of the same statistics costs nothing again; fresh noise is never the same."""
         chosen, snapshot = self.mechanism, self.identity.snapshot
-        if snapshot is None or not isinstance(chosen, WithGuarantee):
+        if snapshot is None or not isinstance(chosen, private_noise.PrivateMechanism | HierarchicalMechanism):
             return self.run_id
         return keyed_digest(together(chosen.identities(self.programme.cubes)).encode(), chosen.key)
 

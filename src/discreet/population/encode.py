@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.io.whole_numbers import whole_numbers
-from discreet.lazy import njit
+from discreet.lazy import lazily, njit
 from discreet.maths.cells import keys
+
+pc = lazily("pyarrow.compute")
 
 WEIGHT_UNIT = 1_000_000  # weights are sums of millionths, so that their order cannot change a sum
 

@@ -15,17 +15,19 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Problem
 from discreet.io.databases import open_source
 from discreet.io.files import Records
+from discreet.lazy import lazily
 from discreet.maths.cells.dependence import Dependence, dependence
 from discreet.population import encode
 from discreet.population.values import Coder, coder_of
 from discreet.programme.programme import PopulationRule, Programme, Variable
 from discreet.programme.serve import ServeRule
+
+pc = lazily("pyarrow.compute")
 
 MOST_EXCEPTIONS = 0.05  # of the records whose place the commonest one does not tell
 FEWEST = 20  # such records: fewer prove nothing

@@ -9,11 +9,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from math import prod
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Problem
@@ -21,10 +21,13 @@ from discreet.io.column_names import shown_names
 from discreet.io.databases import open_source
 from discreet.io.files import Records
 from discreet.io.id_hashes import Ascending, IdHashes
+from discreet.lazy import lazily
 from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.population import encode
 from discreet.programme.codelist import Codelist
 from discreet.programme.programme import Programme, Unit, Variable
+
+pc = lazily("pyarrow.compute")
 
 Place = tuple[str, ...]  # coarse to fine
 
@@ -234,34 +237,45 @@ def _lacking(geography: Iterable[str], records: Records, unit: Unit) -> Iterator
 
 def _distinct(batch: pa.RecordBatch, columns: list[str]) -> Iterator[Place]:
     """The different places of some records, as text: values are compared, and only different ones become text."""
-    stored = [batch.column(name) for name in columns]
-    plain = [encode.bare(column) for column in stored]
-    found = pa.table(_run_starts(plain), names=columns).group_by(columns).aggregate([])
-    yield from zip(*(_text(found.column(name).combine_chunks()).to_pylist() for name in columns), strict=True)
+    plain = [encode.bare(batch.column(name)) for name in columns]
+    if all(pa.types.is_dictionary(column.type) and not column.null_count for column in plain):
+        sizes = [len(column.dictionary) for column in plain]
+        if prod(sizes) <= np.iinfo(np.int64).max:
+            found = np.unravel_index(np.unique(np.ravel_multi_index(_run_starts(plain), sizes)), sizes)
+            yield from zip(*map(_named, plain, found), strict=True)
+            return
+    places = pa.table(plain, names=columns).group_by(columns).aggregate([])
+    yield from zip(*(_texts(places.column(name).combine_chunks()) for name in columns), strict=True)
 
 
-def _run_starts(columns: list[pa.Array]) -> list[pa.Array]:
-    """The rows that differ from the one before: records are mostly ordered by place, so that these are few."""
-    first = np.zeros(len(columns[0]), dtype=bool)
+def _run_starts(columns: list[pa.DictionaryArray]) -> tuple[NDArray[np.int64], ...]:
+    """The codes that differ from the record before: records are mostly ordered by place, so that these are few."""
+    codes = [column.indices.to_numpy(zero_copy_only=False) for column in columns]
+    first = np.zeros(len(codes[0]), dtype=bool)
     first[:1] = True
-    for column in columns:
-        if not pa.types.is_dictionary(column.type) or column.null_count:
-            return columns
-        codes = column.indices.to_numpy(zero_copy_only=False)
-        first[1:] |= codes[1:] != codes[:-1]
-    rows = pa.array(np.flatnonzero(first))
-    return [column.take(rows) for column in columns]
+    for one in codes:
+        first[1:] |= one[1:] != one[:-1]
+    return tuple(one[first].astype(np.int64) for one in codes)
 
 
-def _text(column: pa.Array) -> pa.Array:
+def _named(column: pa.DictionaryArray, codes: NDArray[np.int64]) -> list[str | None]:
+    """The values of some codes as text; only the part of the dictionary that has them is read."""
+    low, high = int(codes.min()), int(codes.max())
+    texts = _texts(column.dictionary.slice(low, high - low + 1))
+    return [texts[code - low] for code in codes.tolist()]
+
+
+def _texts(column: pa.Array) -> list[str | None]:
+    """The values as text; None where one is missing, blank or no text."""
     if pa.types.is_dictionary(column.type):
-        return pc.take(_text(column.dictionary), column.indices)
+        return _texts(pc.take(column.dictionary, column.indices))
     column = encode.bare(column)
-    try:
-        text = pc.cast(column, pa.string())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return pa.nulls(len(column), pa.string())
-    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), pa.scalar(None, pa.string()), text)
+    if not encode.is_text(column.type):
+        try:
+            column = pc.cast(column, pa.string())
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            return [None] * len(column)
+    return [text if text and not text.isspace() else None for text in column.to_pylist()]
 
 
 def _gap_problems(places: Iterable[Place], columns: list[str], records: Records) -> Iterator[Problem]:
@@ -325,7 +339,7 @@ def _numbers(places: pa.Array, known: dict[str, int]) -> NDArray[np.int64]:
     """The number of each record's place, by those that are known, -1 where it is missing."""
     places = encode.bare(places)
     coded = places if pa.types.is_dictionary(places.type) else places.dictionary_encode()
-    names = [*_text(coded.dictionary).to_pylist(), None]
+    names = [*_texts(coded.dictionary), None]
     found = [-1 if name is None else known.setdefault(name, len(known)) for name in names]
     entries = pc.fill_null(pc.cast(coded.indices, pa.int64()), len(names) - 1)
     numbers: NDArray[np.int64] = np.array(found, dtype=np.int64)[entries.to_numpy(zero_copy_only=False)]

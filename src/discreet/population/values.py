@@ -12,19 +12,24 @@ from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
 from math import inf, isfinite, isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import Problem
+from discreet.lazy import lazily
 from discreet.maths.cells.counting import recode
 from discreet.population.encode import BadColumn, Codes, bare, code_type, is_text
 from discreet.programme.coding import PLAIN, Coding, band_codes
-from discreet.programme.facts import day_of
 from discreet.programme.variables import Variable
+
+if TYPE_CHECKING:
+    from discreet.programme import facts
+else:
+    facts = lazily("discreet.programme.facts")
+pc = lazily("pyarrow.compute")
 
 
 class Wrong(IntEnum):
@@ -228,7 +233,7 @@ def ages_on(day: date, born: Days) -> Numbers:
 
 
 def _day(text: str) -> np.datetime64 | None:
-    day = day_of(text)
+    day = facts.day_of(text)
     return None if day is None else np.datetime64(day, "D")
 
 
@@ -245,6 +250,10 @@ def _texts(values: pa.Array) -> list[str | None]:
         return [_written(number) for number in values.to_pylist()]
     if _is_day(kind):
         values = _local_days(values)
+    elif is_text(kind):
+        return list(values.to_pylist())
+    elif pa.types.is_integer(kind):
+        return [None if number is None else str(number) for number in values.to_pylist()]
     found: list[str | None] = pc.cast(values, pa.string()).to_pylist()
     return found
 

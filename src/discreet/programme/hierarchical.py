@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag
 
 from discreet.errors import Mistakes, mistake
+from discreet.lazy import lazily
 from discreet.maths.exact_numbers import fraction
 from discreet.maths.noise.additive import LawKind
 from discreet.maths.privacy.accounting import Neighbours
@@ -26,16 +27,13 @@ from discreet.programme.codelist import TOTAL, Breakdown, Codelist, breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Comparison, Filter, Term, alternatives
 from discreet.programme.section import Amount, Declared, Findings, Text, text_or_table
-from discreet.programme.strategy import (
-    Axis,
-    Grouping,
-    Histogram,
-    Strategy,
-    StructuralZero,
-    pl94_2020,
-    strategy_of,
-)
 from discreet.programme.variables import Variable
+
+if TYPE_CHECKING:
+    from discreet.programme import strategy as strategies
+    from discreet.programme.strategy import Grouping, Histogram, Strategy, StructuralZero
+else:
+    strategies = lazily("discreet.programme.strategy")  # few programmes have one
 
 PL94_2020 = "pl94-2020"
 PUERTO_RICO = "pl94-2020-pr"
@@ -303,7 +301,7 @@ class _Resolver:
             remedy = f'write "{PL94_2020}" or "{PUERTO_RICO}", or a table with histogram, levels and queries'
             raise mistake("", KEY, repr(name), remedy)
         asked = f"{'persons' if unit == 'persons' else 'units'}-{'us' if name == PL94_2020 else 'pr'}"
-        published = pl94_2020(asked)
+        published = strategies.pl94_2020(asked)
         here = {_plain(level): level for level in known if level != ROOT}
         matched = {
             one.level: here[_plain(one.level)] for one in published.levels if _plain(one.level) in here
@@ -313,7 +311,7 @@ class _Resolver:
             wanted = ", ".join(one.level for one in published.levels)
             remedy = f"name its breakdowns as the published levels, the last always: {wanted}"
             raise mistake("", KEY, value, remedy)
-        part = pl94_2020(asked, tuple(matched))
+        part = strategies.pl94_2020(asked, tuple(matched))
         by_name = {name.casefold(): name for name in self._variables}
         for axis in part.histogram.axes:
             size = len(self._variables[by_name[axis.name]].codelist.leaves) if axis.name in by_name else None
@@ -327,9 +325,9 @@ class _Resolver:
         for one in part.histogram.groupings:
             found_name = self._published_grouping(names[one.variable], one)
             names[one.name] = found_name
-            groupings.append(Grouping(found_name, names[one.variable], one.groups))
+            groupings.append(strategies.Grouping(found_name, names[one.variable], one.groups))
         zeros = tuple(
-            StructuralZero(tuple((names[variable], codes) for variable, codes in zero.categories))
+            strategies.StructuralZero(tuple((names[variable], codes) for variable, codes in zero.categories))
             for zero in part.histogram.zeros
         )
         shares = {matched[one.level]: one.share for one in part.levels}
@@ -366,7 +364,7 @@ class _Resolver:
         deepest = max(known[name] for name in shares)
         levels = [named.get(depth, f"{declared.geography}:{depth}") for depth in range(deepest + 1)]
         ordered = {level: shares.get(level, Fraction(0)) for level in levels}
-        strategy = strategy_of(
+        strategy = strategies.strategy_of(
             histogram,
             self._budget,
             ordered,
@@ -431,7 +429,7 @@ class _Resolver:
         numbered = np.unique(groups, return_inverse=True)[1].reshape(-1).tolist()
         if len(set(numbered)) == len(numbered):
             return variable
-        groupings[coarse.full_name] = Grouping(coarse.full_name, variable, tuple(numbered))
+        groupings[coarse.full_name] = strategies.Grouping(coarse.full_name, variable, tuple(numbered))
         return coarse.full_name
 
     def _histogram(
@@ -447,8 +445,8 @@ class _Resolver:
                 remedy = "leave it out, or give noise.invariants.bounds with upper 0 in these areas"
                 raise mistake("", "structural_zeros", value, remedy)
         zeros = [zero for rule in self._zeros for zero in _products(rule.term, found)]
-        return Histogram(
-            tuple(Axis(axis.variable, len(axis) - 1) for axis in found),
+        return strategies.Histogram(
+            tuple(strategies.Axis(axis.variable, len(axis) - 1) for axis in found),
             groupings,
             tuple(dict.fromkeys((*published, *zeros))),
         )
@@ -477,7 +475,7 @@ def _products(term: Term, axes: Sequence[Breakdown]) -> Iterator[StructuralZero]
     """
     for product in _alternatives(term, {axis.variable: axis for axis in axes}):
         if all(product.values()):
-            yield StructuralZero(
+            yield strategies.StructuralZero(
                 tuple(sorted((name, tuple(sorted(codes))) for name, codes in product.items()))
             )
 

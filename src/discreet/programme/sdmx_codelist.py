@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 else:
     ET = lazily("xml.etree.ElementTree")
 
-ENDINGS = (".xml", ".json")
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 Texts = Mapping[str, str]  # language -> text
 

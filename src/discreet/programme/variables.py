@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from discreet.errors import Mistakes, Problem, mistake
+from discreet.lazy import lazily
 from discreet.programme import eu2021
 from discreet.programme.attributes import UNDECLARED, Attribute, HolderName, attribute
 from discreet.programme.codelist import (
@@ -35,7 +36,6 @@ from discreet.programme.coding import (
 )
 from discreet.programme.filter import alternatives
 from discreet.programme.population import UnitName
-from discreet.programme.sdmx_codelist import ENDINGS, read_sdmx_codes
 from discreet.programme.section import (
     Declared,
     DescriptionEntry,
@@ -46,6 +46,13 @@ from discreet.programme.section import (
     is_file,
     text_or_table,
 )
+
+if TYPE_CHECKING:
+    from discreet.programme import sdmx_codelist
+else:
+    sdmx_codelist = lazily("discreet.programme.sdmx_codelist")
+
+SDMX_ENDINGS = (".xml", ".json")
 
 
 class DeclaredCodelist(Declared):
@@ -240,8 +247,8 @@ def _declared_codelist(
         raise mistake(
             findings.path, key, f"no file {given.file!r}", f"put it into {findings.folder} or correct it"
         )
-    if path.suffix.lower() in ENDINGS:
-        return codelist(name, read_sdmx_codes(path, given.id or "", own), str(path))
+    if path.suffix.lower() in SDMX_ENDINGS:
+        return codelist(name, sdmx_codelist.read_sdmx_codes(path, given.id or "", own), str(path))
     return read_codelist(path, name, given.lead)
 
 

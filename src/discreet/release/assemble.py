@@ -6,15 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discreet.formats.dataset import Dataset, dataset_of
 from discreet.formats.levels import LEVEL
 from discreet.formats.publication import Publication
 from discreet.formats.writers import SDMX_STRUCTURES, SPLIT, WRITERS, level_place, place
+from discreet.lazy import lazily
 from discreet.programme.cube import Cube
 from discreet.programme.definitions import tags_of
 from discreet.programme.release import ReleaseFormat
-from discreet.release.certificate import CERTIFICATE
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import CubeEntry, Digests, FileEntry, Manifest, codelist_place, cube_entry
 from discreet.release.noise_entry import entry_of
@@ -22,6 +23,11 @@ from discreet.release.reader import breakdowns, write_codes
 from discreet.release.readme import readme
 from discreet.tabulate.tables import ProtectedTable
 from discreet.text.phrase import others_of
+
+if TYPE_CHECKING:
+    from discreet.release import certificate as certificates
+else:
+    certificates = lazily("discreet.release.certificate")
 
 
 def write_cube(
@@ -73,7 +79,7 @@ def write_shared(
     text = readme(publication, entries)
     files.append(folder.write("README.md", lambda path: _write_text(path, text)))
     if certificate is not None:
-        files.append(folder.write(CERTIFICATE, lambda path: _write_text(path, certificate)))
+        files.append(folder.write(certificates.CERTIFICATE, lambda path: _write_text(path, certificate)))
     return tuple(files)
 
 

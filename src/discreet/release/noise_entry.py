@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from discreet.errors import BrokenRelease, Mistakes
+from discreet.lazy import lazily
 from discreet.maths.exact_numbers import fraction
 from discreet.maths.noise.additive import Law, LawKind
 from discreet.maths.noise.exponential import UtilityRow, UtilityTable
@@ -33,14 +34,11 @@ from discreet.programme.hierarchical import BoundsRule, HierarchyRule, Output
 from discreet.programme.noise import Draw, KeptZeros, Protects, Split
 from discreet.programme.population import SampleMethod
 from discreet.programme.release import Disclosure
-from discreet.programme.strategy import (
-    Axis,
-    Grouping,
-    Histogram,
-    LevelShare,
-    Strategy,
-    StructuralZero,
-)
+
+if TYPE_CHECKING:
+    from discreet.programme import strategy as strategies
+else:
+    strategies = lazily("discreet.programme.strategy")  # few releases have one
 
 
 def _exact(value: object) -> Fraction:
@@ -212,16 +210,16 @@ class HierarchyEntry(_Entry):
     def rule(self, kind: LawKind) -> HierarchyRule:
         """The rule as it was declared; an invalid one means a damaged release."""
         try:
-            histogram = Histogram(
-                tuple(Axis(one.variable, one.categories) for one in self.histogram),
-                tuple(Grouping(one.name, one.variable, one.groups) for one in self.groupings),
-                tuple(StructuralZero(tuple(zero.items())) for zero in self.zeros),
+            histogram = strategies.Histogram(
+                tuple(strategies.Axis(one.variable, one.categories) for one in self.histogram),
+                tuple(strategies.Grouping(one.name, one.variable, one.groups) for one in self.groupings),
+                tuple(strategies.StructuralZero(tuple(zero.items())) for zero in self.zeros),
             )
             levels = tuple(
-                LevelShare(one.level, one.share, tuple(one.queries.items())) for one in self.levels
+                strategies.LevelShare(one.level, one.share, tuple(one.queries.items())) for one in self.levels
             )
             reach = Reach(**self.reach.model_dump())
-            strategy = Strategy(histogram, self.budget, levels, kind, self.neighbours, reach)
+            strategy = strategies.Strategy(histogram, self.budget, levels, kind, self.neighbours, reach)
         except (Mistakes, ValueError) as wrong:
             raise BrokenRelease(f"noise hierarchy: {wrong}") from None
         return HierarchyRule(
