@@ -1,14 +1,18 @@
 """The invariants of an exchange on random populations, and how donors are drawn."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from discreet.maths.swap import Candidates, Outcome, Paired, Terms, pair
+from discreet.maths import swap_pairing
+from discreet.maths.cells.keys import hash_words
+from discreet.maths.swap_pairing import Candidates, Outcome, Paired, Terms, pair
 
 LEVELS = 3
 NO_LIMIT = 10**9
@@ -69,6 +73,94 @@ def test_an_exchange_is_an_involution_between_regions_of_households_alike(
     assert (homes.profiles[profile, rows] == homes.profiles[profile, partner]).all()
     assert not homes.excluded[rows].any()
     assert paired.swapped == len(rows)
+
+
+class PlainSearch:
+    """Pairs one household after the other, adding up all weights for each; without quotas of regions."""
+
+    def __init__(self, homes: Candidates, terms: Terms) -> None:
+        self.homes, self.terms, self.number = homes, terms, len(homes.ids)
+        self.partner, self.at_level = [-1] * self.number, [0] * LEVELS
+        for level in range(LEVELS):
+            waiting = [row for row in self.free() if 0 <= homes.at_risk_level[row] <= level]
+            waiting.sort(key=lambda row: -homes.risk[level, row])
+            for profile in range(len(homes.profiles)):
+                waiting = self.attempt(waiting, level, profile, self.number)
+        left = sorted(self.free(), key=self.spread())
+        for some in (left[: max(terms.target - sum(self.at_level), 0)], left):
+            for profile in range(len(homes.profiles)):
+                waiting = [row for row in some if self.partner[row] < 0]
+                self.attempt(waiting, LEVELS - 1, profile, terms.target)
+
+    def free(self) -> list[int]:
+        return [row for row in range(self.number) if self.partner[row] < 0 and not self.homes.excluded[row]]
+
+    def spread(self) -> Callable[[int], float]:
+        """Where a household is among those of its town, from 0 to 1."""
+        town = self.homes.area[-1]
+        draws = hash_words(self.terms.key, self.homes.ids.view(np.int64)) >> np.uint64(11)
+        return lambda row: float(
+            ((town[:row] == town[row]).sum() + draws[row] * 2.0**-53) / (town == town[row]).sum()
+        )
+
+    def attempt(self, waiting: list[int], level: int, profile: int, target: int) -> list[int]:
+        """Pair some households; return those that found no donor."""
+        again = []
+        for one in waiting:
+            made, limit = sum(self.at_level), self.terms.level_quotas[level]
+            if self.partner[one] >= 0 or made >= target or self.terms.cap - made < 2:
+                continue
+            found = self.donor(one, level, profile) if limit - self.at_level[level] >= 2 else -1
+            if found < 0:
+                again.append(one)
+            else:
+                self.partner[one], self.partner[found] = found, one
+                self.at_level[level] += 2
+        return again
+
+    def donor(self, one: int, level: int, profile: int) -> int:
+        homes, inside = self.homes, self.terms.inside_parent and level > 0
+        area, values, upper = homes.area[level], homes.profiles[profile], homes.area[level - 1]
+        similar = [row for row in self.free() if values[row] == values[one] and area[row] != area[one]]
+        near = [row for row in similar if inside and upper[row] == upper[one]]
+        some = sorted(near or similar, key=lambda row: (area[row], row))
+        if not some:
+            return -1
+        ends = np.cumsum(np.maximum(1, np.rint(homes.risk[level][some] * 2**24)).astype(np.int64))
+        if not self.terms.by_risk:
+            ends = np.arange(1, len(some) + 1)
+        step = ((level << 40 | profile << 32 | 1 << 56) * 0x9E3779B97F4A7C15) % 2**64
+        bits = hash_words(self.terms.key, (homes.ids[[one]] ^ np.uint64(step)).view(np.int64))[0]
+        return some[int(np.searchsorted(ends, int(bits) % int(ends[-1]), side="right"))]
+
+
+@settings(max_examples=25, deadline=None)
+@example(population(3, 120, risky=0.0), True, True, 0.3, 1, True)  # not all who wait are needed
+@example(population(3, 120, risky=1.0), True, True, 0.0, 4, True)  # not all may be
+@given(
+    populations,
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([0.0, 0.3, 0.9]),
+    st.integers(1, 3),
+    st.booleans(),
+)
+def test_pairs_are_those_of_a_plain_search(
+    homes: Candidates, by_risk: bool, inside: bool, rate: float, share: int, in_turns: bool
+) -> None:
+    """Whether those who wait are taken in their order or, where that is the same, by their values."""
+    number = len(homes.ids)
+    limits = terms(
+        number,
+        by_risk=by_risk,
+        inside_parent=inside,
+        target=int(rate * number),
+        cap=number // share,
+        level_quotas=np.array([NO_LIMIT, number // share, NO_LIMIT]),
+    )
+    with patch.object(swap_pairing, "_FEW", 1 if in_turns else NO_LIMIT):
+        paired = pair(homes, limits)
+    assert paired.partner.tolist() == PlainSearch(homes, limits).partner
 
 
 @given(populations, st.sampled_from([0.0, 0.3]))

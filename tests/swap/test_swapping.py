@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import Mistakes
+from discreet.io import files
 from discreet.population.encode import hashed_ids
 from discreet.programme.programme import Programme, load_programme
 from discreet.swap.households import grouped
@@ -87,6 +88,15 @@ def test_row_order_unrelated_columns_and_a_second_run_change_nothing(seed: int) 
     assert (again.why == first.why).all()
     assert moves(swapped(held)) == moves(first)
     assert first.swapped
+
+
+def test_where_batches_end_changes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Some households end in the batch after that in which they begin."""
+    programme = build(tmp_path, tables(5))
+    whole = moves(swap(programme, SECRET))
+    monkeypatch.setattr(files, "BATCH", 7)
+    assert moves(swap(programme, SECRET)) == whole
+    assert whole
 
 
 def test_one_table_or_two_and_integers_or_text_make_the_same_swaps() -> None:

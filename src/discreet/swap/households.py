@@ -14,13 +14,27 @@ from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, mistake
 from discreet.io.progress import Progress
+from discreet.maths.cells.counting import recode
 from discreet.maths.cells.keys import hash_order
-from discreet.maths.swap import Places, add_members, coarsest_at_risk, combine, least_counts, numbered
+from discreet.maths.swap import (
+    NO_REGION,
+    Numbering,
+    Places,
+    add_members,
+    coarsest_at_risk,
+    combine,
+    inverse,
+    least_counts,
+    nest,
+    numbered,
+    one_for_all,
+    values_at,
+)
 from discreet.population.encode import Codes, code_type
 from discreet.population.places import code_of_missing
 from discreet.population.values import coder_of
 from discreet.programme.codelist import Breakdown
-from discreet.programme.swap import Composition, Profile
+from discreet.programme.swap import Composition
 from discreet.programme.variables import Variable
 from discreet.swap.result import HOUSEHOLD, Excluded, SwapHouseholds
 from discreet.swap.tables import (
@@ -33,7 +47,6 @@ from discreet.swap.tables import (
     some_hashes,
 )
 
-_UNKNOWN = -1
 _NO_HASHES = np.empty(0, dtype=np.uint64)
 
 
@@ -92,8 +105,10 @@ class RegionsSeen:
         named = [NO_PLACE if value is None else value for value in values]
         found = np.array([known.setdefault(value, len(known)) for value in named], dtype=np.int32)
         codes = np.zeros(len(column), dtype=np.int32)
-        codes[~column_gaps] = found[column.indices.drop_null().to_numpy(zero_copy_only=False)]
-        if column_gaps.any():
+        if not column_gaps.any():
+            recode(column.indices.to_numpy(zero_copy_only=False), found, codes)
+        else:
+            codes[~column_gaps] = found[column.indices.drop_null().to_numpy(zero_copy_only=False)]
             upper = above[-1][column_gaps] if above else np.zeros(int(column_gaps.sum()), dtype=np.int32)
             heads = list(self._known[level - 1]) if above else [""]
             names = {code: f"{NO_PLACE}{heads[code]}" for code in np.unique(upper).tolist()}
@@ -102,14 +117,12 @@ class RegionsSeen:
         return codes
 
     def _nest(self, level: int, codes: NDArray[np.int32], above: NDArray[np.int32], table: str) -> None:
-        parents = np.full(len(self._known[level]), _UNKNOWN, dtype=np.int32)
+        parents = np.full(len(self._known[level]), NO_REGION, dtype=np.int32)
         parents[: len(self._parents[level])] = self._parents[level]
-        new = parents[codes] == _UNKNOWN
-        parents[codes[new]] = above[new]
         self._parents[level] = parents
-        wrong = np.flatnonzero(parents[codes] != above)
-        if len(wrong):
-            raise self._not_nested(level, int(codes[wrong[0]]), int(above[wrong[0]]), table)
+        wrong = nest(parents, codes, above)
+        if wrong >= 0:
+            raise self._not_nested(level, int(codes[wrong]), int(above[wrong]), table)
 
     def _not_nested(self, level: int, code: int, other: int, table: str) -> Exception:
         fine, coarse = list(self._known[level]), list(self._known[level - 1])
@@ -217,16 +230,24 @@ def _excluder(tables: SwapTables) -> str | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HouseholdRows:
-    """Some records of one table, one row each."""
+    """The records of one table, with one row for adjacent persons of one household.
+
+    A person outside all households has a row, and so has each record of the table of households.
+    """
 
     hashes: NDArray[np.uint64]  # of the household, 0 where there is none
     known: NDArray[np.bool_]  # whether there is one
-    combination: NDArray[np.uint64] | None  # of the values of the risk variables
-    members: tuple[NDArray[np.uint64], ...]  # composition -> combination of the values
+    records: NDArray[np.int32]  # how many
+    combination: NDArray[np.int32] | None  # record -> number of its values of the risk variables
+    members: tuple[NDArray[np.uint64], ...]  # composition -> sum of the records' values
     alike: tuple[Codes, ...]  # breakdown -> node
-    excluded: NDArray[np.bool_] | None
-    risk: NDArray[np.float64] | None
+    excluded: NDArray[np.bool_] | None  # one of the records
+    risk: NDArray[np.float64] | None  # the largest of the records
     place: NDArray[np.int32] | None  # provisional number of the finest region
+    differing: frozenset[int]  # breakdowns in which the records of a row differ, ``PLACE`` for places
+
+
+PLACE = -1
 
 
 def read_rows(
@@ -257,6 +278,7 @@ class _Reader:
     ) -> None:
         self._tables, self._want, self._secret = tables, want, secret
         self._regions, self._pool = regions, pool
+        self._numbering = Numbering()
         self._records = tables.opened[want.unit]
         self._table = self._records.name
         self._variables = want.variables(tables)
@@ -271,15 +293,36 @@ class _Reader:
         codes = self._codes(batch)
         rule, number = self._tables.rule, batch.num_rows
         excluded = rule.exclude.mask(codes) if want.excludes and rule.exclude is not None else None
-        risk = want.risk_column
+        risk = (
+            risks_of(batch.column(want.risk_column), want.risk_column, self._records)
+            if want.risk_column
+            else None
+        )
+        place = self._regions.add(batch, self._table) if want.places else None
+        alike = tuple(_nodes(axis, codes) for axis in want.alike)
+        hashes, known = ids.result()
+        begins = _row_begins(hashes, known) if want.unit == PERSONS else np.ones(number, dtype=bool)
+        first, row = np.flatnonzero(begins), np.cumsum(begins, dtype=np.int32) - 1
+        members = tuple(np.zeros(len(first), dtype=np.uint64) for _ in want.compositions)
+        for part, sums in zip(want.compositions, members, strict=True):
+            add_members(sums, row, _combined(part.axes, codes, number))
+        inside = ~begins[1:]
+        compared = {PLACE: place, **dict(enumerate(alike))}
         return HouseholdRows(
-            *ids.result(),
-            _combined(want.risk, codes, number) if want.risk else None,
-            tuple(_combined(part.axes, codes, number) for part in want.compositions),
-            tuple(_nodes(axis, codes) for axis in want.alike),
-            excluded,
-            risks_of(batch.column(risk), risk, self._records) if risk else None,
-            self._regions.add(batch, self._table) if want.places else None,
+            hashes[first],
+            known[first],
+            np.diff(first, append=number).astype(np.int32),
+            self._numbering.numbers(_combined(want.risk, codes, number)) if want.risk else None,
+            members,
+            tuple(nodes[first] for nodes in alike),
+            None if excluded is None else np.logical_or.reduceat(excluded, first),
+            None if risk is None else np.maximum.reduceat(risk, first),
+            None if place is None else place[first],
+            frozenset(
+                number
+                for number, values in compared.items()
+                if values is not None and ((values[1:] != values[:-1]) & inside).any()
+            ),
         )
 
     def _codes(self, batch: pa.RecordBatch) -> dict[str, Codes]:
@@ -291,13 +334,21 @@ class _Reader:
         return dict(zip(names, self._pool.map(read, self._variables), strict=True))
 
 
+def _row_begins(hashes: NDArray[np.uint64], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where another household begins; each record outside all of them is by itself."""
+    begins = ~known
+    begins[:1] = True
+    begins[1:] |= (hashes[1:] != hashes[:-1]) | ~known[:-1]
+    return begins
+
+
 def _nodes(axis: Breakdown, codes: Mapping[str, Codes]) -> Codes:
     nodes: Codes = axis.node_of_leaf.astype(code_type(len(axis)))[codes[axis.variable]]
     return nodes
 
 
 def _combined(axes: Iterable[Breakdown], codes: Mapping[str, Codes], number: int) -> NDArray[np.uint64]:
-    combined = np.zeros(number, dtype=np.uint64)
+    combined = np.ones(number, dtype=np.uint64)
     for axis in axes:
         combine(combined, _nodes(axis, codes))
     return combined
@@ -306,7 +357,10 @@ def _combined(axes: Iterable[Breakdown], codes: Mapping[str, Codes], number: int
 def _joined(parts: list[HouseholdRows], want: Wanted) -> HouseholdRows:
     """The rows of all parts; a column of the parts is released as soon as it is joined."""
     if not parts:
-        return HouseholdRows(_NO_HASHES, _NO_HASHES.astype(bool), None, (), (), None, None, None)
+        none = _NO_HASHES.astype(np.int32)
+        return HouseholdRows(
+            _NO_HASHES, _NO_HASHES.astype(bool), none, None, (), (), None, None, None, frozenset()
+        )
     columns = [dict(vars(part)) for part in parts]
     parts.clear()
 
@@ -321,12 +375,14 @@ def _joined(parts: list[HouseholdRows], want: Wanted) -> HouseholdRows:
     return HouseholdRows(
         all_of("hashes"),
         all_of("known"),
+        all_of("records"),
         all_of("combination"),
         each("members", len(want.compositions)),
         each("alike", len(want.alike)),
         all_of("excluded"),
         all_of("risk"),
         all_of("place"),
+        frozenset().union(*(part["differing"] for part in columns)),
     )
 
 
@@ -393,19 +449,28 @@ class _Gathering:
         number, appeared = self._number, self._place(final)
         levels = [regions.columns.index(column) for column in self._tables.rule.levels]
         risk = self._risk(regions, levels, appeared, final)
-        place = appeared[number]
+        place = values_at(appeared, number)
+        area = np.empty((len(levels), len(number)), dtype=np.int32)
+        for level, above in enumerate(regions.above[levels]):
+            recode(place, above, area[level])
         households = SwapHouseholds(
             self._ids,
             self._tables.rule.levels,
             tuple(regions.names[level] for level in levels),
-            np.stack([regions.above[level][place] for level in levels]),
-            np.bincount(self._member[self._member >= 0], minlength=len(self._ids)).astype(np.int32)[number],
+            area,
+            values_at(self._sizes(), number),
             risk,
             coarsest_at_risk(risk, self._tables.rule.k),
-            self._excluded()[number],
-            np.stack([self._likeness(profile) for profile in self._tables.rule.similar]),
+            values_at(self._excluded(), number),
+            self._profiles(),
         )
         return Gathered(households, place, regions, self._places, number)
+
+    def _sizes(self) -> NDArray[np.int32]:
+        """The number of members of each household."""
+        sizes = np.zeros(len(self._ids), dtype=np.int32)
+        add_members(sizes, self._member, self._persons.records)
+        return sizes
 
     def _rows_of_homes(self) -> NDArray[np.int32]:
         """The row of each household in the table of households, -1 where it is not listed."""
@@ -417,11 +482,11 @@ class _Gathering:
             )
         hashes = self._homes.hashes
         found = self._places.numbers(hashes)
-        mine, others = np.flatnonzero(found >= 0), hashes[found < 0]
+        others = hashes[found < 0]
         rows = np.full(len(self._ids), -1, dtype=np.int32)
-        rows[found[mine]] = mine
+        mine = inverse(found, rows)
         self._listed = rows >= 0
-        if self._listed.sum() < len(mine) or len(np.unique(others)) < len(others):
+        if self._listed.sum() < mine or len(np.unique(others)) < len(others):
             value = f"duplicate ids in {self._tables.household_id!r}"
             raise mistake(table, "population.households", value, "give each record its own id")
         return rows
@@ -431,9 +496,11 @@ class _Gathering:
         persons, homes = self._persons, self._homes
         place = np.full(len(self._ids), -1, dtype=np.int32)
         if persons.place is not None:
-            place = self._one_for_all(final[persons.place], "population.geography", _IN_TWO_PLACES)
+            place = self._one_for_all(
+                values_at(final, persons.place), PLACE, "population.geography", _IN_TWO_PLACES
+            )
         if homes is not None and homes.place is not None and self._row is not None:
-            there = final[homes.place][self._row]
+            there = values_at(values_at(final, homes.place), self._row)
             if persons.place is not None and (there != place)[self._listed].any():
                 raise self._mistake("population.geography", *_PLACES_DIFFER)
             place = np.where(self._listed, there, place).astype(np.int32)
@@ -441,13 +508,12 @@ class _Gathering:
             raise self._mistake("population.geography", *_NO_PLACE)
         return place
 
-    def _one_for_all(self, values: NDArray[np.int32], key: str, wrong: tuple[str, str]) -> NDArray[np.int32]:
-        """The value that all members of a household have."""
-        inside = self._member >= 0
-        member, values = (self._member, values) if inside.all() else (self._member[inside], values[inside])
+    def _one_for_all(
+        self, values: NDArray[np.int32], kind: int, key: str, wrong: tuple[str, str]
+    ) -> NDArray[np.int32]:
+        """The value that all members of a household have; ``kind`` is as in ``HouseholdRows.differing``."""
         out = np.zeros(len(self._ids), dtype=np.int32)
-        out[member] = values
-        if (out[member] != values).any():
+        if not one_for_all(self._member, values, out) or kind in self._persons.differing:
             raise self._mistake(key, *wrong)
         return out
 
@@ -464,21 +530,26 @@ class _Gathering:
         persons, number = self._persons, len(self._ids)
         risk = np.zeros((len(levels), number))
         if persons.combination is not None:
-            inside = self._member >= 0
-            finest = place[self._member] if persons.place is None else final[persons.place]
-            alike, _ = numbered(persons.combination)
-            placed = (
-                slice(None) if persons.place is not None else inside
-            )  # only persons with a place are counted
-            least = least_counts(
-                finest[placed], regions.above[levels], alike[placed], self._member[placed], number
-            )
-            for level, counts in enumerate(least):
-                np.divide(1.0, counts[self._number], out=risk[level])
+            for level, counts in enumerate(self._least_counts(regions.above[levels], place, final)):
+                np.divide(1.0, values_at(counts, self._number), out=risk[level])
         own = self._own_risk()
         if own is not None:
             risk[-1] = own[self._number]
         return risk
+
+    def _least_counts(
+        self, above: NDArray[np.int32], place: NDArray[np.int32], final: NDArray[np.int32]
+    ) -> NDArray[np.uint32]:
+        """(level, household) -> the least count of persons like one of its members."""
+        persons, member, inside = self._persons, self._member, self._member >= 0
+        assert persons.combination is not None
+        if persons.place is not None:
+            finest, records, alike = values_at(final, persons.place), persons.records, persons.combination
+        else:  # only persons with a place are counted
+            alike = persons.combination[np.repeat(inside, persons.records)]
+            member, records = member[inside], persons.records[inside]
+            finest = place[member]
+        return least_counts(finest, above, records, alike, member, len(self._ids))
 
     def _own_risk(self) -> NDArray[np.float64] | None:
         persons, homes = self._persons, self._homes
@@ -528,17 +599,21 @@ class _Gathering:
         again = ascending[1:] == ascending[:-1]
         crowded = np.zeros(len(hashes), dtype=bool)
         crowded[order[1:][again]] = crowded[order[:-1][again]] = True
-        shared[:] = (crowded & known)[self._row] & self._listed
+        shared[:] = values_at(crowded & known, self._row) & self._listed
         return shared
 
-    def _likeness(self, profile: Profile) -> NDArray[np.int32]:
-        """Number the values of a profile: households with equal numbers are similar."""
-        combined = np.zeros(len(self._ids), dtype=np.uint64)
-        for part in profile:
-            combine(
-                combined, self._composition(part) if isinstance(part, Composition) else self._property(part)
-            )
-        return numbered(combined[self._number])[0]
+    def _profiles(self) -> NDArray[np.int32]:
+        """(profile, household in the order of the hashes) -> number of its values: equal ones are similar."""
+        profiles = np.empty((len(self._tables.rule.similar), len(self._ids)), dtype=np.int32)
+        for number, profile in enumerate(self._tables.rule.similar):
+            combined = np.zeros(len(self._ids), dtype=np.uint64)
+            for part in profile:
+                if isinstance(part, Composition):
+                    combine(combined, self._composition(part))
+                else:
+                    combine(combined, self._property(part))
+            recode(self._number, numbered(combined)[0], profiles[number])
+        return profiles
 
     def _composition(self, part: Composition) -> NDArray[np.uint64]:
         sums = np.zeros(len(self._ids), dtype=np.uint64)
@@ -548,14 +623,16 @@ class _Gathering:
     def _property(self, axis: Breakdown) -> NDArray[np.int32]:
         names = [one.full_name for one in self._of_persons.alike]
         if axis.full_name in names:
-            values = self._persons.alike[names.index(axis.full_name)].astype(np.int32)
+            kind = names.index(axis.full_name)
+            values = self._persons.alike[kind].astype(np.int32)
             remedy = f'compare them by {{ composition = ["{axis.full_name}"] }}'
             wrong = f"the members of some households differ in {axis.full_name}", remedy
-            return self._one_for_all(values, "swap.similar", wrong)
+            return self._one_for_all(values, kind, "swap.similar", wrong)
         assert self._homes is not None
         assert self._row is not None
         place = [one.full_name for one in self._of_homes.alike].index(axis.full_name)
-        return np.where(self._listed, self._homes.alike[place][self._row], -1).astype(np.int32)
+        values = self._homes.alike[place].astype(np.int32)
+        return np.where(self._listed, values_at(values, self._row), np.int32(-1))
 
 
 _IN_TWO_PLACES = "a household is in two places", "give all its members the same geography"
@@ -574,20 +651,17 @@ def grouped(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32]]:
     """The distinct hashes ascending, the number of each by its first row, and that of each row (-1 where missing).
 
-    Members are mostly adjacent, so runs of equal hashes are sorted instead of rows.
+    Members are mostly in one row, so that only the others cost random accesses.
     """
-    begins = np.ones(len(hashes), dtype=bool)
-    begins[1:] = (hashes[1:] != hashes[:-1]) | (known[1:] != known[:-1])
-    starts = np.flatnonzero(begins)
-    present = known[starts]
-    order, ascending = hash_order(hashes[starts[present]])
+    order, ascending = hash_order(hashes if known.all() else hashes[known])
     new = np.ones(len(order), dtype=bool)
-    new[1:] = ascending[1:] != ascending[:-1]
-    first = np.zeros(len(order), dtype=bool)
-    first[order[new]] = True  # the order is stable, so that a new hash is at its first run
-    number = (np.cumsum(first, dtype=np.int32) - 1)[order[new]]
-    run = np.empty(len(order), dtype=np.int32)
-    run[order] = number if new.all() else number[np.cumsum(new) - 1]
-    of_run = np.full(len(starts), -1, dtype=np.int32)
-    of_run[present] = run
-    return ascending[new], number, np.repeat(of_run, np.diff(np.append(starts, len(hashes))))
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    again = np.flatnonzero(~new)
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[order[again]] = False  # the order is stable, so that a new hash is at its first row
+    row = np.cumsum(is_first, dtype=np.int32) - 1
+    number = order if not len(again) else row[order[new]]
+    row[order[again]] = number[np.cumsum(new, dtype=np.int32)[again] - 1]
+    member = np.full(len(hashes), -1, dtype=np.int32)
+    member[known] = row
+    return ascending[new] if len(again) else ascending, number, member

@@ -18,6 +18,7 @@ from discreet.errors import Mistakes, mistake
 from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.databases import open_source
 from discreet.io.files import Records
+from discreet.maths.swap import Places
 from discreet.population.encode import BadColumn, hashed_ids
 from discreet.programme.programme import Programme
 from discreet.programme.release import Disclosure
@@ -117,8 +118,9 @@ def _moved(
 
 
 def _as_type(values: pa.Array, field: pa.Field, records: Records) -> pa.Array:
+    plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
     try:
-        return values.cast(field.type)
+        return plain.cast(field.type)
     except pa.ArrowException:
         raise _cannot_hold(field.name, records) from None
 
@@ -130,7 +132,7 @@ def _cannot_hold(column: str, records: Records) -> Mistakes:
 
 LOG = "log.parquet"
 
-Rows = NDArray[np.int64]
+Rows = NDArray[np.integer[Any]]
 
 
 def write_log(programme: Programme, result: SwapResult, secret: bytes, folder: AtomicFolder) -> int:
@@ -190,7 +192,7 @@ def _names_of(codes: NDArray[np.uint8], names: Mapping[int, str]) -> pa.Array:
 
 def _true_ids(tables: Sequence[Records], column: str, wanted: NDArray[np.uint64], secret: bytes) -> pa.Array:
     """The ids of the given hashes (ascending), as written in the tables."""
-    found = np.zeros(len(wanted), dtype=bool)
+    found, among = np.zeros(len(wanted), dtype=bool), Places(wanted)
     places: list[Rows] = [np.empty(0, dtype=np.int64)]
     ids: list[pa.Array] = []
     for records in (table for table in tables if column in table.schema.names):
@@ -198,7 +200,7 @@ def _true_ids(tables: Sequence[Records], column: str, wanted: NDArray[np.uint64]
             if found.all():
                 break
             present = batch.column(0).drop_null()
-            place, first = _first_seen(wanted, hashed_ids(present, secret, HOUSEHOLD), found)
+            place, first = _first_seen(among, hashed_ids(present, secret, HOUSEHOLD), found)
             found[place] = True
             places.append(place)
             ids.append(present.take(pa.array(first)))
@@ -206,14 +208,11 @@ def _true_ids(tables: Sequence[Records], column: str, wanted: NDArray[np.uint64]
     return _joined(ids).take(pa.array(order))
 
 
-def _first_seen(
-    wanted: NDArray[np.uint64], hashes: NDArray[np.uint64], found: NDArray[np.bool_]
-) -> tuple[Rows, Rows]:
+def _first_seen(wanted: Places, hashes: NDArray[np.uint64], found: NDArray[np.bool_]) -> tuple[Rows, Rows]:
     """The given hashes that occur here for the first time, and their positions."""
-    if not len(wanted):
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    near = np.minimum(np.searchsorted(wanted, hashes), len(wanted) - 1)
-    hits = np.flatnonzero((wanted[near] == hashes) & ~found[near])
+    near = wanted.numbers(hashes)
+    hits = np.flatnonzero(near >= 0)
+    hits = hits[~found[near[hits]]]
     place, first = np.unique(near[hits], return_index=True)
     return place, hits[first]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import mistake
 from discreet.io.databases import open_source
 from discreet.io.files import Records
+from discreet.maths.swap import Places
 from discreet.population import encode
 from discreet.population.encode import Codes
 from discreet.population.reading import Relocation
@@ -58,11 +60,13 @@ class Link:
         if not len(self.ids):
             return found
         known = pc.is_valid(column)
-        hashes = self.hashed(column.filter(known))
-        places = np.minimum(np.searchsorted(self.ids, hashes), len(self.ids) - 1)
-        moves = np.where(self.ids[places] == hashes, self.moves[places], STAYS)
-        found[known.to_numpy(zero_copy_only=False)] = moves
+        places = self._places.numbers(self.hashed(column.filter(known)))
+        found[known.to_numpy(zero_copy_only=False)] = np.where(places >= 0, self.moves[places], STAYS)
         return found
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self.ids)
 
 
 def household_link(column: str, households: NDArray[np.uint64], hashed: Hashing) -> Link:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -64,7 +65,9 @@ class Moves:
     """For each household that moved, the new value of every column that is swapped with the place."""
 
     ids: NDArray[np.uint64]  # hashes of the moved households, ascending
-    values: Mapping[str, pa.Array]  # column -> the donor's value for each of them
+    values: Mapping[
+        str, pa.Array
+    ]  # column -> the donor's value for each of them; texts may have a dictionary
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -75,7 +78,7 @@ class SwapResult:
     """The partners, levels, profiles and reasons of a swap."""
 
     households: SwapHouseholds
-    partner: NDArray[np.int64]  # row of the partner, -1 for none
+    partner: NDArray[np.integer[Any]]  # row of the partner, -1 for none
     level: NDArray[np.int8]  # index into ``Households.levels``, -1 for none
     profile: NDArray[np.int8]  # index into the rule's profiles, -1 for none
     inside: NDArray[np.bool_]  # whether the partner came from the same parent region

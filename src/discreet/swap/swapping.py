@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from discreet.errors import mistake
 from discreet.io.progress import Progress, Quiet
 from discreet.maths.cells.keys import hash_key
-from discreet.maths.swap import Candidates, Outcome, Paired, Places, Terms, pair
+from discreet.maths.swap import Places
+from discreet.maths.swap_pairing import Candidates, Outcome, Paired, Terms, pair
+from discreet.population.encode import is_text
 from discreet.programme.programme import Programme
 from discreet.programme.swap import Donors, SwapRule
 from discreet.swap.households import Gathered, gather, place_values
@@ -23,14 +25,18 @@ from discreet.swap.result import HOUSEHOLD, Moves, SwapHouseholds, SwapResult
 from discreet.swap.tables import HOUSEHOLDS, PERSONS, SwapTables, open_tables, some_hashes
 
 
-def moves_of(tables: SwapTables, gathered: Gathered, partner: NDArray[np.int64], secret: bytes) -> Moves:
+def moves_of(
+    tables: SwapTables, gathered: Gathered, partner: NDArray[np.integer[Any]], secret: bytes
+) -> Moves:
     """The donor's value of every exchanged column, for each household that moved."""
     moved = np.flatnonzero(partner >= 0)
     ids = gathered.households.ids[moved]
     donors = partner[moved]
     regions, place = gathered.regions, gathered.place[donors]
     values = {
-        column: place_values(regions.names[level]).take(pa.array(regions.above[level][place]))
+        column: pa.DictionaryArray.from_arrays(
+            regions.above[level][place], place_values(regions.names[level])
+        )
         for level, column in enumerate(regions.columns)
     }
     number = gathered.number
@@ -105,7 +111,8 @@ def _one_each(
     if (same != np.arange(len(same))).any():
         _require_agreement(_codes(values), same, name, table)
     found = values.take(pa.array(rows))
-    return found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
+    is_plain = not pa.types.is_dictionary(found.type)
+    return found if is_plain or is_text(found.type.value_type) else found.dictionary_decode()
 
 
 def _require_agreement(codes: NDArray[np.int64], same: NDArray[Any], column: str, table: str) -> None:

@@ -169,31 +169,54 @@ def improbably_small(largest: int, number: int, modulus: int) -> bool:
     return number * ((modulus // (largest + 1)).bit_length() - 1) >= _DOUBT
 
 
+_NEAR = 14  # bits of the number of hashes that are ordered at a time: they stay in the processor's cache
+_WITHIN = 12  # further bits by which they are counted
+
+
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _hash_order(hashes: Any, shift: Any, begin: Any, order: Any, ascending: Any) -> None:
+def _hash_order(hashes: Any, bits: Any, order: Any, ascending: Any) -> None:
+    shift = np.uint64(64 - bits)
+    begin = np.zeros((1 << bits) + 1, dtype=np.int64)
     for r in range(hashes.size):
         begin[(hashes[r] >> shift) + np.uint64(1)] += 1
-    for b in range(begin.size - 1):
-        begin[b + 1] += begin[b]
+    most = begin.max()
+    begin = begin.cumsum()
+    following = begin[:-1].copy()
     for r in range(hashes.size):
-        at = begin[hashes[r] >> shift]
-        begin[hashes[r] >> shift] = at + 1
+        at = following[hashes[r] >> shift]
+        following[hashes[r] >> shift] = at + 1
         order[at], ascending[at] = r, hashes[r]
-    for at in range(1, hashes.size):  # only neighbours within one beginning are out of order
-        row, word, to = order[at], ascending[at], at
-        while to > 0 and ascending[to - 1] > word:
-            order[to], ascending[to] = order[to - 1], ascending[to - 1]
-            to -= 1
-        order[to], ascending[to] = row, word
+    rows, words = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.uint64)
+    inner = np.empty((1 << _WITHIN) + 1, dtype=np.int64)
+    shift, mask = shift - np.uint64(_WITHIN), np.uint64((1 << _WITHIN) - 1)
+    for b in range(begin.size - 1):
+        low, high = begin[b], begin[b + 1]
+        inner[:] = 0
+        for at in range(low, high):
+            rows[at - low], words[at - low] = order[at], ascending[at]
+            inner[((ascending[at] >> shift) & mask) + np.uint64(1)] += 1
+        inner[0] = low
+        for i in range(1, inner.size):
+            inner[i] += inner[i - 1]
+        for r in range(high - low):
+            at = inner[(words[r] >> shift) & mask]
+            inner[(words[r] >> shift) & mask] = at + 1
+            order[at], ascending[at] = rows[r], words[r]
+        for at in range(low + 1, high):  # only neighbours within one beginning are out of order
+            row, word, to = order[at], ascending[at], at
+            while to > low and ascending[to - 1] > word:
+                order[to], ascending[to] = order[to - 1], ascending[to - 1]
+                to -= 1
+            order[to], ascending[to] = row, word
 
 
 def hash_order(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
     """The stable order of some hashes, and the hashes in it.
 
-    Hashes are spread evenly, so that a counting sort by their first bits leaves little to be exchanged.
+    Hashes are spread evenly, so that two counting sorts by their first bits leave little to be exchanged; after the
+    first, each part is near the processor.
     """
-    bits = max(1, len(hashes).bit_length() - 2)
-    begin = np.zeros((1 << bits) + 1, dtype=np.int32)
+    bits = max(1, len(hashes).bit_length() - _NEAR)
     order, ascending = np.empty(len(hashes), dtype=np.int32), np.empty(len(hashes), dtype=np.uint64)
-    _hash_order(hashes, np.uint64(64 - bits), begin, order, ascending)
+    _hash_order(hashes, bits, order, ascending)
     return order, ascending
