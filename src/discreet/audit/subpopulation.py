@@ -135,7 +135,7 @@ class Subpopulations:
         every = max(1, sum(len(self._listed(one)) for one, _ in tables) // SAMPLE)
         numbers: dict[tuple[str, ...], int] = {}
         for one, axes in tables:
-            sampled = self._listed(one)[::every]
+            sampled = np.ascontiguousarray(self._listed(one)[::every])  # as kernels need them
             for codes, often in _counted_codes(one, axes, sampled):
                 numbers[codes] = numbers.get(codes, 0) + often
         enough = {

@@ -52,7 +52,7 @@ def tuples_of_grid(cells: NDArray[np.uint8], parents: NDArray[np.int32]) -> Coun
     return Counter({(all_parts, number): often for all_parts, number, often in every})
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _count_occupied(cells: Any, parents: Any, totals: Any, children: Any, occupied: Any, times: Any) -> None:
     """times[parts, counted parts] of all listed totals, a tile of the axes after at a time."""
     outer, nodes, inner = cells.shape
@@ -69,7 +69,7 @@ def _count_occupied(cells: Any, parents: Any, totals: Any, children: Any, occupi
                     times[children[total], occupied[total, i]] += cells[o, total, start + i] & 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _count_parts(wider: Any, counted: Any, occupied: Any) -> None:
     for i in range(wider.size):
         if counted[i] and wider[i] >= 0:
