@@ -14,10 +14,7 @@ import numpy as np
 from discreet.advise.facts import PERSONS, Attack, Facts
 from discreet.advise.forecast import DELTA, USUAL, rho_for
 from discreet.advise.swap import SwapAdvice
-from discreet.audit.attack import NotPossible
-from discreet.audit.audit import NoiseChoice, Region
 from discreet.audit.declared_averaging import TOTAL, ExposedCount
-from discreet.audit.measures import Measures
 from discreet.errors import InfeasiblePTable, Mistakes, mistake
 from discreet.maths.attacks.averaging import contour, laplace_epsilon, least_variance, success
 from discreet.maths.attacks.bounds import epsilon_of_bound, epsilon_of_reconstruction
@@ -426,22 +423,3 @@ def ranges(found: Plane) -> Iterator[VarianceRange]:
         inside = found.V[found.feasible[row]]
         if len(inside):
             yield VarianceRange(D, (round(float(inside[0]), 6), round(float(inside[-1]), 6)))
-
-
-def region(measures: Measures) -> Region | NotPossible:
-    """The V x D plane of the cell key method under the usual limits, or stricter gates if declared."""
-    programme = measures.case.programme
-    if not isinstance(programme.noise, CellKeyNoise):
-        return NotPossible("only the cell key method has a plane of variance and largest change")
-    task = task_of(programme, None, USUAL_LIMITS)
-    ratio = min((one.ratio for one in measures.recovered[:1]), default=1.0)
-    exposed = ProgrammeExposure(ratio, measures.bounds.groups)
-    found = plane(*grid(exposed, task.limits), exposed, task.limits, task.js)
-    return Region(
-        V=tuple(round(float(v), 6) for v in found.V),
-        D=tuple(found.D.tolist()),
-        holds=found.holds,
-        chosen=None if task.declared is None else NoiseChoice(*task.declared),
-        least=None if found.smallest is None else NoiseChoice(*found.smallest),
-        limits=task.limits,
-    )
