@@ -241,10 +241,9 @@ def test_records_that_are_written_while_they_are_counted_are_refused(
     unswapped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = Path(shutil.copytree(unswapped.parent, tmp_path / "town"))
-    tabulated = cases.tabulate
 
     def rewritten(*given: Any) -> Any:
-        found = tabulated(*given)
+        found = tabulate(*given)
         os.utime(folder / "persons.parquet", ns=(1, 1))
         return found
 

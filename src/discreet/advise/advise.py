@@ -116,7 +116,7 @@ class Advice:
     facts: Facts
     task: Task
     plane: Plane
-    line: Line | None  # of the requested law; of the geometric law for the cell key method
+    shown: Task  # whose limits plane and line show
     proposal: Proposal | None
     exposed: ExposedCount  # what averaging recovers best; with data, under the proposed noise
     declared: tuple[Constraint, ...] | None  # what the declared V and D break; None where none are declared
@@ -130,6 +130,11 @@ class Advice:
         if self.facts.attack is None or self.task.kind is not LawKind.CELL_KEY or self.exposed.at_least:
             return ()
         return self.facts.attack(USUAL).left_out
+
+    @cached_property
+    def line(self) -> Line | None:
+        """The line of the requested law; of the geometric law for the cell key method, which needs no line itself."""
+        return _line(self.facts, self.shown)
 
     @cached_property
     def least_variance(self) -> float:
@@ -162,9 +167,9 @@ def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
     # what excludes each other is shown for the limits that were searched with
     shown = task.inside() if proposal is None and edge is None else task
     seen = exposed if task.kind is LawKind.CELL_KEY else facts.by_participants
-    judged, drawn = _plane(seen, facts, shown), _line(facts, shown)
+    judged = _plane(seen, facts, shown)
     broken = None if task.declared is None else _broken(exposed, facts, task)
-    return Advice(facts, task, judged, drawn, proposal, exposed, broken, swap, failures, edge)
+    return Advice(facts, task, judged, shown, proposal, exposed, broken, swap, failures, edge)
 
 
 def _proposed(facts: Facts, task: Task) -> tuple[ExposedCount, Proposal | str | None]:
