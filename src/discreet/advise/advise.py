@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -63,11 +63,14 @@ class Task:
     js: int = 0
     declared: tuple[float, int] | None = None  # V and D of the programme
     rule: PrivateNoise | None = None  # a law with a budget of 1, split as declared
-    parameters: tuple[float, float] | None = (
-        None  # the smallest and largest noise parameter under that budget
-    )
+    parameters_of_rule: Callable[[], tuple[float, float] | None] = field(default=lambda: None, compare=False)
     budget: float | None = None  # largest cost of the whole programme
     margin: float = 0.0  # a proposal is inside every limit by this share of the limit
+
+    @property
+    def parameters(self) -> tuple[float, float] | None:
+        """The smallest and largest noise parameter of the programme under that budget."""
+        return self.parameters_of_rule()
 
     def inside(self) -> Task:
         """The same task with limits that are tightened by the margin, and none left."""
@@ -205,7 +208,8 @@ def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits, marg
     js = table.js if isinstance(table, PTableParameters) else 0
     rule = _rule(programme, wanted)
     budget = None if gates.epsilon is None else _budget(gates.epsilon, wanted)
-    return Task(wanted, limits, js, declared, rule, _parameters(rule, programme), budget, margin)
+    parameters = cache(lambda: _parameters(rule, programme))  # the cell key method is judged without them
+    return Task(wanted, limits, js, declared, rule, parameters, budget, margin)
 
 
 def _rule(programme: Programme, kind: LawKind) -> PrivateNoise:

@@ -194,9 +194,11 @@ def _counted_codes(
         inside = np.all([node > 0 for node in nodes], axis=0)
         numbers = np.ravel_multi_index(tuple(node[inside] for node in nodes), sizes)
         found, times = np.unique(numbers, return_counts=True)
-        for number, often in zip(found.tolist(), times.tolist(), strict=True):
-            chosen = np.unravel_index(number, sizes)
-            yield tuple(cube.axes[k].codes[int(node)] for k, node in zip(axes, chosen, strict=True)), often
+        chosen = [
+            [cube.axes[k].codes[node] for node in along_axis.tolist()]
+            for k, along_axis in zip(axes, np.unravel_index(found, sizes), strict=True)
+        ]
+        yield from zip(zip(*chosen, strict=True), times.tolist(), strict=True)
 
 
 def _above(axis: Breakdown) -> list[NDArray[np.int32]]:

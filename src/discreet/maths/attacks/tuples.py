@@ -59,14 +59,17 @@ def _count_occupied(cells: Any, parents: Any, totals: Any, children: Any, occupi
     for o in range(outer):
         for start in range(0, inner, occupied.shape[1]):
             size = min(occupied.shape[1], inner - start)
+            here = slice(start, start + size)
             for total in totals:
                 occupied[total, :size] = 0
             for node in range(1, nodes):
+                below, above = cells[o, node, here], occupied[parents[node], :size]
                 for i in range(size):
-                    occupied[parents[node], i] += cells[o, node, start + i] >> 1
+                    above[i] += below[i] >> 1
             for total in totals:
+                listed, parts, found = cells[o, total, here], occupied[total], times[children[total]]
                 for i in range(size):
-                    times[children[total], occupied[total, i]] += cells[o, total, start + i] & 1
+                    found[parts[i]] += listed[i] & 1
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
