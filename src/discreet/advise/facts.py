@@ -76,8 +76,7 @@ class Facts:
 
     programme: str
     known_from: str  # data, declaration or regulation
-    same_noise: RiskiestStatistic  # by the paper's k/t^2: a cross-tabulation has one noise in all tables
-    fresh_noise: RiskiestStatistic  # the same, every table with independent noise
+    riskiest: Callable[[bool], RiskiestStatistic]  # by the paper's k/t^2, by the same argument as the next
     declared_exposure: Callable[
         [bool], ExposedCount
     ]  # whether the same participants have the same noise -> what averaging recovers best, all cells occupied
@@ -90,6 +89,16 @@ class Facts:
     area_totals: NDArray[np.int64] | None = field(default=None)  # true ones: confidential
     attack: Attack | None = None  # on all true tables; needs data
     attack_on_parts: Attack | None = None  # the same on some of them, where all are many
+
+    @property
+    def same_noise(self) -> RiskiestStatistic:
+        """The riskiest statistic where a cross-tabulation has one noise in all tables."""
+        return self.riskiest(True)
+
+    @property
+    def fresh_noise(self) -> RiskiestStatistic:
+        """The same, every table with independent noise."""
+        return self.riskiest(False)
 
     @property
     def by_participants(self) -> ExposedCount:
@@ -134,19 +143,24 @@ def declared_facts(programme: Programme, mode: Mode, population: int | None) -> 
 
 
 def _declared(
-    programme: Programme, tables: Iterable[Sequence[OwnedTable]], mode: Mode, population: int | None
+    programme: Programme, tables: Sequence[Sequence[OwnedTable]], mode: Mode, population: int | None
 ) -> Facts:
+    """What only some kinds of noise are judged by, or only the document states, is worked out when it is used."""
     place, areas = _finest_place(programme)
-    universes = programme_redundancy(programme, mode)
-    declared = _by_declaration(programme.name, "declaration", universes, areas, place, population)
+    universes = cache(lambda: programme_redundancy(programme, mode))
+    pieces = cache(lambda: [declared_pieces(each[0].universe) for each in tables])
     possible = [(owned, crosstab) for each in tables for owned in each for crosstab in owned.new]
-    pieces = [declared_pieces(each[0].universe) for each in tables]
-    return replace(
-        declared,
-        declared_exposure=cache(lambda same: most_exposed(pieces, same_noise=same)),
+    return Facts(
+        programme.name,
+        "declaration",
+        riskiest=cache(lambda same: _riskiest(universes(), same)),
+        declared_exposure=cache(lambda same: most_exposed(pieces(), same_noise=same)),
         tuples=_possible_parts(possible, population),
         cells=sum(owned.size(crosstab) for owned, crosstab in possible),
         crosstabs=len(signatures([cube for cube in programme.cubes if not cube.weight])),
+        areas=areas,
+        place=place,
+        population=population,
     )
 
 
@@ -249,8 +263,7 @@ def _by_declaration(
     return Facts(
         name,
         known_from,
-        _riskiest(universes, same=True),
-        _riskiest(universes, same=False),
+        cache(lambda same: _riskiest(universes, same)),
         lambda _: exposed,
         _possible_tuples(statistics, population),
         sum(cells(one.statistic) for one in statistics),
