@@ -322,7 +322,7 @@ def _arrays(equations: Sums) -> tuple[Cells, Integers, Cells]:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _tighten(low: Any, high: Any, doubt: Any, totals: Any, starts: Any, parts: Any) -> Any:
+def _tighten(low: Any, high: Any, doubt: Any, totals: Any, starts: Any, parts: Any) -> bool:
     changed = False
     for f in range(totals.size):
         if doubt[f] > 0:
