@@ -1,5 +1,7 @@
 """Measures share one reading of the release and one count of the true tables."""
 
+import os
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,15 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from discreet.audit import case as cases
 from discreet.audit import evidence
 from discreet.audit.attack import Outsider, attack
-from discreet.audit.case import Case, counts_the_same, open_case, variants
+from discreet.audit.case import Case, counts_the_same, open_case, open_counts, variants
 from discreet.audit.evidence import published, read_once
+from discreet.audit.utility import utility_by
+from discreet.errors import Mistakes
+from discreet.io.id_hashes import IdHashes
 from discreet.io.progress import Quiet
+from discreet.io.serialize import to_json
 from discreet.pipeline.audit import audit
 from discreet.pipeline.protect import protect
 from discreet.programme.cube import Cube
@@ -172,3 +179,74 @@ def test_other_tables_or_swaps_are_counted_again(release: Path) -> None:
         assert not counts_the_same(replace(run, programme=changed), run)
     assert not counts_the_same(replace(run, secret=bytes(32)), run)
     assert counts_the_same(replace(run, programme=replace(run.programme, name="other")), run)
+
+
+@pytest.fixture(scope="module")
+def unswapped(release: Path) -> Path:
+    """The same tables of households in their own places."""
+    path = release.parent / "unswapped.toml"
+    path.write_text((release.parent / "programme.toml").read_text().replace(SWAP, ""))
+    out = release.parent / "release-unswapped"
+    protect(load_programme(path), SECRET, out, release.parent / "unswapped.json", clock=lambda: NOON)
+    return out
+
+
+def counts_of(out: Path, name: str) -> Case:
+    return open_counts(load_programme(out.parent / name), SECRET, open_release(out))
+
+
+def hashed(*_: object) -> None:
+    raise AssertionError("ids were read")
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_counts_are_compared_without_keys_and_with_the_same_result(
+    release: Path, unswapped: Path, swapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, name = (release, "programme.toml") if swapped else (unswapped, "unswapped.toml")
+    keyed = open_case(load_programme(out.parent / name), SECRET, open_release(out))
+    if not swapped:
+        monkeypatch.setattr(IdHashes, "add", hashed)
+    plain = counts_of(out, name)
+    assert keyed.truth.records
+    assert not plain.truth.records
+    assert not plain.truth.original_records
+    assert plain.truth.is_swapped is swapped
+    one, other = (utility_by(case.published, case.truth, "SEX") for case in (keyed, plain))
+    assert to_json(one) == to_json(other)
+    assert not counts_the_same(plain.run, keyed.run), "counts without keys do not serve where keys are needed"
+
+
+def test_records_that_no_digest_recognises_are_judged_with_their_ids(
+    unswapped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "are_recognised", lambda _: False)
+    assert counts_of(unswapped, "unswapped.toml").truth.records
+    monkeypatch.setattr(IdHashes, "add", hashed)
+    with pytest.raises(AssertionError, match="ids were read"):
+        counts_of(unswapped, "unswapped.toml")
+
+
+def test_other_records_than_those_of_the_release_are_refused(unswapped: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(unswapped.parent, tmp_path / "town"))
+    out = folder / unswapped.name
+    assert counts_of(out, "unswapped.toml").truth.counted
+    table = pq.read_table(folder / "persons.parquet")
+    pq.write_table(pa.concat_tables([table[:-1], table[:1]]), folder / "persons.parquet")
+    with pytest.raises(Mistakes, match="microdata: are not those of this release"):
+        counts_of(out, "unswapped.toml")
+
+
+def test_records_that_are_written_while_they_are_counted_are_refused(
+    unswapped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(unswapped.parent, tmp_path / "town"))
+
+    def rewritten(*given: Any) -> Any:
+        found = tabulate(*given)
+        os.utime(folder / "persons.parquet", ns=(1, 1))
+        return found
+
+    monkeypatch.setattr(cases, "tabulate", rewritten)
+    with pytest.raises(Mistakes, match="changed while it was read"):
+        counts_of(folder / unswapped.name, "unswapped.toml")

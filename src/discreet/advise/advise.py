@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,7 @@ import numpy as np
 from discreet.advise.facts import PERSONS, Attack, Facts
 from discreet.advise.forecast import DELTA, USUAL, rho_for
 from discreet.advise.swap import SwapAdvice
-from discreet.audit.attack import NotPossible
-from discreet.audit.audit import NoiseChoice, Region
 from discreet.audit.declared_averaging import TOTAL, ExposedCount
-from discreet.audit.measures import Measures
 from discreet.errors import InfeasiblePTable, Mistakes, mistake
 from discreet.maths.attacks.averaging import contour, laplace_epsilon, least_variance, success
 from discreet.maths.attacks.bounds import epsilon_of_bound, epsilon_of_reconstruction
@@ -66,11 +63,14 @@ class Task:
     js: int = 0
     declared: tuple[float, int] | None = None  # V and D of the programme
     rule: PrivateNoise | None = None  # a law with a budget of 1, split as declared
-    parameters: tuple[float, float] | None = (
-        None  # the smallest and largest noise parameter under that budget
-    )
+    parameters_of_rule: Callable[[], tuple[float, float] | None] = field(default=lambda: None, compare=False)
     budget: float | None = None  # largest cost of the whole programme
     margin: float = 0.0  # a proposal is inside every limit by this share of the limit
+
+    @property
+    def parameters(self) -> tuple[float, float] | None:
+        """The smallest and largest noise parameter of the programme under that budget."""
+        return self.parameters_of_rule()
 
     def inside(self) -> Task:
         """The same task with limits that are tightened by the margin, and none left."""
@@ -119,7 +119,7 @@ class Advice:
     facts: Facts
     task: Task
     plane: Plane
-    line: Line | None  # of the requested law; of the geometric law for the cell key method
+    shown: Task  # whose limits plane and line show
     proposal: Proposal | None
     exposed: ExposedCount  # what averaging recovers best; with data, under the proposed noise
     declared: tuple[Constraint, ...] | None  # what the declared V and D break; None where none are declared
@@ -133,6 +133,11 @@ class Advice:
         if self.facts.attack is None or self.task.kind is not LawKind.CELL_KEY or self.exposed.at_least:
             return ()
         return self.facts.attack(USUAL).left_out
+
+    @cached_property
+    def line(self) -> Line | None:
+        """The line of the requested law; of the geometric law for the cell key method, which needs no line itself."""
+        return _line(self.facts, self.shown)
 
     @cached_property
     def least_variance(self) -> float:
@@ -165,9 +170,9 @@ def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
     # what excludes each other is shown for the limits that were searched with
     shown = task.inside() if proposal is None and edge is None else task
     seen = exposed if task.kind is LawKind.CELL_KEY else facts.by_participants
-    judged, drawn = _plane(seen, facts, shown), _line(facts, shown)
+    judged = _plane(seen, facts, shown)
     broken = None if task.declared is None else _broken(exposed, facts, task)
-    return Advice(facts, task, judged, drawn, proposal, exposed, broken, swap, failures, edge)
+    return Advice(facts, task, judged, shown, proposal, exposed, broken, swap, failures, edge)
 
 
 def _proposed(facts: Facts, task: Task) -> tuple[ExposedCount, Proposal | str | None]:
@@ -203,7 +208,8 @@ def task_of(programme: Programme, kind: LawKind | None, limits: RiskLimits, marg
     js = table.js if isinstance(table, PTableParameters) else 0
     rule = _rule(programme, wanted)
     budget = None if gates.epsilon is None else _budget(gates.epsilon, wanted)
-    return Task(wanted, limits, js, declared, rule, _parameters(rule, programme), budget, margin)
+    parameters = cache(lambda: _parameters(rule, programme))  # the cell key method is judged without them
+    return Task(wanted, limits, js, declared, rule, parameters, budget, margin)
 
 
 def _rule(programme: Programme, kind: LawKind) -> PrivateNoise:
@@ -426,22 +432,3 @@ def ranges(found: Plane) -> Iterator[VarianceRange]:
         inside = found.V[found.feasible[row]]
         if len(inside):
             yield VarianceRange(D, (round(float(inside[0]), 6), round(float(inside[-1]), 6)))
-
-
-def region(measures: Measures) -> Region | NotPossible:
-    """The V x D plane of the cell key method under the usual limits, or stricter gates if declared."""
-    programme = measures.case.programme
-    if not isinstance(programme.noise, CellKeyNoise):
-        return NotPossible("only the cell key method has a plane of variance and largest change")
-    task = task_of(programme, None, USUAL_LIMITS)
-    ratio = min((one.ratio for one in measures.recovered[:1]), default=1.0)
-    exposed = ProgrammeExposure(ratio, measures.bounds.groups)
-    found = plane(*grid(exposed, task.limits), exposed, task.limits, task.js)
-    return Region(
-        V=tuple(round(float(v), 6) for v in found.V),
-        D=tuple(found.D.tolist()),
-        holds=found.holds,
-        chosen=None if task.declared is None else NoiseChoice(*task.declared),
-        least=None if found.smallest is None else NoiseChoice(*found.smallest),
-        limits=task.limits,
-    )

@@ -76,12 +76,10 @@ class Facts:
 
     programme: str
     known_from: str  # data, declaration or regulation
-    same_noise: RiskiestStatistic  # by the paper's k/t^2: a cross-tabulation has one noise in all tables
-    fresh_noise: RiskiestStatistic  # the same, every table with independent noise
-    by_participants: (
-        ExposedCount  # what averaging recovers best where the same participants have the same noise
-    )
-    by_cell: ExposedCount  # the same, where every cell has its own noise
+    riskiest: Callable[[bool], RiskiestStatistic]  # by the paper's k/t^2, by the same argument as the next
+    declared_exposure: Callable[
+        [bool], ExposedCount
+    ]  # whether the same participants have the same noise -> what averaging recovers best, all cells occupied
     tuples: Groups  # (parts, non-empty parts) -> tuples of parts and their total
     cells: int
     crosstabs: int
@@ -91,6 +89,26 @@ class Facts:
     area_totals: NDArray[np.int64] | None = field(default=None)  # true ones: confidential
     attack: Attack | None = None  # on all true tables; needs data
     attack_on_parts: Attack | None = None  # the same on some of them, where all are many
+
+    @property
+    def same_noise(self) -> RiskiestStatistic:
+        """The riskiest statistic where a cross-tabulation has one noise in all tables."""
+        return self.riskiest(True)
+
+    @property
+    def fresh_noise(self) -> RiskiestStatistic:
+        """The same, every table with independent noise."""
+        return self.riskiest(False)
+
+    @property
+    def by_participants(self) -> ExposedCount:
+        """What averaging recovers best where the same participants have the same noise."""
+        return self.declared_exposure(True)
+
+    @property
+    def by_cell(self) -> ExposedCount:
+        """The same, where every cell has its own noise."""
+        return self.declared_exposure(False)
 
     def exposed(self, kind: LawKind) -> ExposedCount:
         """The count that averaging recovers best under a kind of noise, as if all cells were occupied."""
@@ -121,38 +139,42 @@ def eu_facts(country: str, regions: Regions, mode: Mode, population: int | None)
 
 def declared_facts(programme: Programme, mode: Mode, population: int | None) -> Facts:
     """The facts of a declared programme without its data."""
+    return _declared(programme, [once(universe) for universe in tables_of(programme)], mode, population)
+
+
+def _declared(
+    programme: Programme, tables: Sequence[Sequence[OwnedTable]], mode: Mode, population: int | None
+) -> Facts:
+    """What only some kinds of noise are judged by, or only the document states, is worked out when it is used."""
     place, areas = _finest_place(programme)
-    universes = programme_redundancy(programme, mode)
-    declared = _by_declaration(programme.name, "declaration", universes, areas, place, population)
-    tables = tuple(tables_of(programme))
-    possible = [
-        (owned, crosstab)
-        for universe in tables
-        for owned in once(universe)
-        for crosstab in np.flatnonzero(owned.owned).tolist()
-    ]
-    pieces = [declared_pieces(universe) for universe in tables]
-    return replace(
-        declared,
-        by_participants=most_exposed(pieces, same_noise=True),
-        by_cell=most_exposed(pieces, same_noise=False),
+    universes = cache(lambda: programme_redundancy(programme, mode))
+    pieces = cache(lambda: [declared_pieces(each[0].universe) for each in tables])
+    possible = [(owned, crosstab) for each in tables for owned in each for crosstab in owned.new]
+    return Facts(
+        programme.name,
+        "declaration",
+        riskiest=cache(lambda same: _riskiest(universes(), same)),
+        declared_exposure=cache(lambda same: most_exposed(pieces(), same_noise=same)),
         tuples=_possible_parts(possible, population),
         cells=sum(owned.size(crosstab) for owned, crosstab in possible),
         crosstabs=len(signatures([cube for cube in programme.cubes if not cube.weight])),
+        areas=areas,
+        place=place,
+        population=population,
     )
 
 
 def counted_facts(programme: Programme, mode: Mode, threads: int, progress: Progress) -> Facts:
     """The facts of a programme with its data, without empty cells. Records are counted before swapping."""
-    declared = declared_facts(programme, mode, None)
     counting = cell_key_mechanism(CellKeyNoise(USUAL), NO_KEY)
     cubes = [cube for cube in programme.cubes if not cube.weight]
     unswapped = replace(programme, swap=None)
     run = Run(programme=unswapped, secret=NO_KEY, mechanism=counting, threads=threads, progress=progress)
     truth = true_counts(run, cubes)
-    found = _Counted(declared.place)
     universes = tuple(tables_of(programme, truth))
     tables = [once(universe) for universe in universes]
+    declared = _declared(programme, tables, mode, None)
+    found = _Counted(declared.place)
     for owned in (one for each in tables for one in each):
         if owned.owned.any():
             found.add(owned)
@@ -237,13 +259,12 @@ def _by_declaration(
     population: int | None,
 ) -> Facts:
     statistics = [one for universe in universes for one in universe.statistics]
+    exposed = _exposed(universes)
     return Facts(
         name,
         known_from,
-        _riskiest(universes, same=True),
-        _riskiest(universes, same=False),
-        _exposed(universes),
-        _exposed(universes),
+        cache(lambda same: _riskiest(universes, same)),
+        lambda _: exposed,
         _possible_tuples(statistics, population),
         sum(cells(one.statistic) for one in statistics),
         len(statistics),

@@ -37,7 +37,7 @@ from discreet.audit.audit import (
     RemovalAudit,
     WeightsAudit,
 )
-from discreet.audit.case import Case, open_case, recognise
+from discreet.audit.case import Case, open_counts, recognise
 from discreet.audit.differencing_areas import Crossing, read_crossing, require_areas
 from discreet.audit.disclosure import Disclosures
 from discreet.audit.evidence import published, refuse_adjusted, same_ptable, same_secret, supposing
@@ -113,7 +113,7 @@ def _case(
     release: Release, origin: Origin, threads: int, progress: Progress, others: Iterable[Case] = ()
 ) -> Case:
     programme, key = origin.programme.resolved, origin.secret.key
-    return open_case(programme, key, release.opened, cores(threads), progress, others)
+    return open_counts(programme, key, release.opened, cores(threads), progress, others)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -28,14 +28,17 @@ from discreet.programme.noise import BudgetRule, Claim, PrivateNoise
 from discreet.programme.programme import Programme
 from discreet.programme.sources import FileSource
 from discreet.release.reader import Release
-from discreet.run.identity import Identity, begin_again, file_states
+from discreet.run.identity import Identity, are_recognised, begin_again, file_states, require_unchanged
 from discreet.run.run import Engine, Places, Run
 from discreet.run.tabulating import tabulate
 from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 
 
 def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
-    """Count cubes before swapping, and after it where the programme swaps."""
+    """Count cubes before swapping, and after it where the programme swaps.
+
+    Without keys of records nothing tells which cells count the same ones.
+    """
     original, records = _counted(run, cubes)
     places = run.places()
     if places is None:
@@ -46,6 +49,8 @@ def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
 def _counted(
     run: Run, cubes: Sequence[Cube], places: Places | None = None
 ) -> tuple[dict[str, Cells], dict[str, Records]]:
+    if not run.keyed:
+        return dict(tabulate(run, cubes, occupied, places).made), {}
     found = tabulate(run, cubes, kept, places).made
     cells = {name: cells for name, (cells, _) in found.items()}
     return cells, {name: records for name, (_, records) in found.items()}
@@ -142,7 +147,29 @@ def open_case(
 
     The true counts of ``others`` are those of this release where the same records were counted for the same tables.
     """
-    run = recognise(programme, secret, release, threads, progress)
+    return _case(recognise(programme, secret, release, threads, progress), release, others)
+
+
+def open_counts(
+    programme: Programme,
+    secret: bytes,
+    release: Release,
+    threads: int = 1,
+    progress: Progress | None = None,
+    others: Iterable[Case] = (),
+) -> Case:
+    """The same for measures that compare counts alone: keys of records are not known.
+
+    The release states the digest of its records, so that these are the ones that were judged when it was made: ids and
+    structural zeros, which change no count, are not judged again. Records without a digest, in a database, are.
+    """
+    run, identity = _recognised(programme, secret, release, threads, progress)
+    case = _case(replace(run, keyed=not are_recognised(programme)), release, others)
+    require_unchanged(programme, identity)
+    return case
+
+
+def _case(run: Run, release: Release, others: Iterable[Case]) -> Case:
     known = (other.truth for other in others if counts_the_same(run, other.run))
     return make_case(run, release, next(known, None))
 
@@ -153,7 +180,7 @@ def counts_the_same(run: Run, other: Run) -> bool:
     return (
         bool(files)
         and files == file_states(other.programme)
-        and run.secret == other.secret
+        and (run.secret, run.keyed) == (other.secret, other.keyed)
         and _counted_by(run.programme) == _counted_by(other.programme)
     )
 
@@ -178,10 +205,21 @@ def recognise(
     engine: Engine | None = None,
 ) -> Run:
     """The run that made a release; programme, secret or microdata of another release are rejected."""
+    return _recognised(programme, secret, release, threads, progress, engine)[0]
+
+
+def _recognised(
+    programme: Programme,
+    secret: bytes,
+    release: Release,
+    threads: int,
+    progress: Progress | None,
+    engine: Engine | None = None,
+) -> tuple[Run, Identity]:
     salt = release.manifest.digests.salt
     run, identity = begin_again(programme, secret, salt, threads, progress, engine)
     _require_same(identity, release)
-    return run
+    return run, identity
 
 
 def make_case(run: Run, release: Release, truth: Truth | None = None) -> Case:

@@ -135,7 +135,7 @@ class Subpopulations:
         every = max(1, sum(len(self._listed(one)) for one, _ in tables) // SAMPLE)
         numbers: dict[tuple[str, ...], int] = {}
         for one, axes in tables:
-            sampled = self._listed(one)[::every]
+            sampled = np.ascontiguousarray(self._listed(one)[::every])  # as kernels need them
             for codes, often in _counted_codes(one, axes, sampled):
                 numbers[codes] = numbers.get(codes, 0) + often
         enough = {
@@ -194,9 +194,11 @@ def _counted_codes(
         inside = np.all([node > 0 for node in nodes], axis=0)
         numbers = np.ravel_multi_index(tuple(node[inside] for node in nodes), sizes)
         found, times = np.unique(numbers, return_counts=True)
-        for number, often in zip(found.tolist(), times.tolist(), strict=True):
-            chosen = np.unravel_index(number, sizes)
-            yield tuple(cube.axes[k].codes[int(node)] for k, node in zip(axes, chosen, strict=True)), often
+        chosen = [
+            [cube.axes[k].codes[node] for node in along_axis.tolist()]
+            for k, along_axis in zip(axes, np.unravel_index(found, sizes), strict=True)
+        ]
+        yield from zip(zip(*chosen, strict=True), times.tolist(), strict=True)
 
 
 def _above(axis: Breakdown) -> list[NDArray[np.int32]]:

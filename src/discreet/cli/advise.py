@@ -148,9 +148,11 @@ def advise(
                 Path(programme), country, law, limits, mode, population, margin, without_data,
                 repeats if draw_curves else None, seed, threads, progress,
             )  # fmt: skip
-    report = {**document(found), "curves": trials}
-    if write:
-        report["written"] = written = _written(Path(programme), found)
+    written = _written(Path(programme), found) if write else ""
+    report: dict[str, object] = {}
+    if as_json or out is not None:
+        report |= {**document(found), "curves": trials}
+        report |= {"written": written} if write else {}
     if out is not None:
         report["pictures"] = drawn = write_charts(out, advice_page(found, trials), to_json(report))
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.audit.case import Case, open_case
+from discreet.audit.case import Case, open_counts
 from discreet.audit.utility import Utility, side_by_side, utility_by
 from discreet.cli.output import JSON, QUIET, THREADS, emit_json, say, shown_progress
 from discreet.errors import mistake
@@ -47,7 +47,7 @@ def utility(
     cases: list[Case] = []
     with shown_progress(quiet or json) as progress:
         for folder, declared in pairs:
-            case = open_case(load_programme(declared), key, open_release(folder), threads, progress, cases)
+            case = open_counts(load_programme(declared), key, open_release(folder), threads, progress, cases)
             cases.append(case)
             found[_name(folder, case, found)] = utility_by(case.published, case.truth, by, progress)
     if json:

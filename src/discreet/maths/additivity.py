@@ -71,15 +71,15 @@ def gaps(
     )
     _gather(published, true, noise.moments, noise.kind, along.wider, noise.same_noise, *below)
     elsewhere = np.empty(0, dtype=np.bool_) if along.elsewhere is None else along.elsewhere
-    axis = (along.stride, along.children, along.deeper, along.totals, along.own, elsewhere)
     _compare(
-        cells, published, true, noise.moments, noise.kind, noise.empty, crosstab, axis, below,
+        cells, published, true, noise.moments, noise.kind, noise.empty, crosstab,
+        along.stride, along.children, along.deeper, along.totals, along.own, elsewhere, *below,
         found.sums, found.largest,
     )  # fmt: skip
     return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _gather(
     published: Any,
     true: Any,
@@ -103,7 +103,7 @@ def _gather(
         same[j] |= same_noise and true[i] == true[j]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _compare(
     cells: Any,
     published: Any,
@@ -112,13 +112,19 @@ def _compare(
     kind: Any,
     empty: Any,
     crosstab: Any,
-    axis: Any,
-    below: Any,
+    stride: Any,
+    children: Any,
+    deeper: Any,
+    totals: Any,
+    own: Any,
+    elsewhere: Any,
+    parts: Any,
+    number: Any,
+    summed: Any,
+    same: Any,
     sums: Any,
     largest: Any,
 ) -> None:
-    stride, children, deeper, totals, own, elsewhere = axis
-    parts, number, summed, same = below
     node, end = 0, np.int64(-1)  # the node is computed once for each run of cells that share it
     for j in range(published.size):
         if cells[j] >= end:
@@ -159,7 +165,7 @@ class DenseCells:
         return cls(*room)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _fill(cells: Any, published: Any, true: Any, moments: Any, kind: Any, every: Any) -> None:
     every[:] = 0.0
     for i in range(cells.size):
@@ -176,18 +182,32 @@ def dense_gaps(
     grids = tuple(grid.reshape(shape) for grid in vars(table).values())
     tuples = (*families.arrays, *choice.arrays, choice.fresh.any(axis=2))
     if shape[2] < SHORT:
-        _add_short(grids, tuples, same_noise, found.sums[0], found.largest)
+        _add_short(*grids, *tuples, same_noise, found.sums[0], found.largest)
     else:
         room = (*np.empty((3, TILE)), np.empty(TILE, dtype=np.bool_))
-        _add_long(grids, tuples, same_noise, room, found.sums[0], found.largest)
+        _add_long(*grids, *tuples, same_noise, *room, found.sums[0], found.largest)
     return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _add_short(grids: Any, tuples: Any, same_noise: Any, sums: Any, largest: Any) -> None:
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _add_short(
+    published: Any,
+    true: Any,
+    mean: Any,
+    variance: Any,
+    parents: Any,
+    starts: Any,
+    children: Any,
+    depths: Any,
+    before: Any,
+    after: Any,
+    fresh: Any,
+    some: Any,
+    same_noise: Any,
+    sums: Any,
+    largest: Any,
+) -> None:
     """Add up the parts of one total after the other: of lines that are too short for tiles."""
-    published, true, mean, variance = grids
-    parents, starts, children, depths, before, after, fresh, some = tuples
     outer, _, inner = published.shape
     for o in range(outer):
         for f in range(parents.size):
@@ -208,12 +228,29 @@ def _add_short(grids: Any, tuples: Any, same_noise: Any, sums: Any, largest: Any
                 _count_gap(gap, 0.0 if same_noise and alone else spread + bias * bias, sums, largest)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _add_long(grids: Any, tuples: Any, same_noise: Any, room: Any, sums: Any, largest: Any) -> None:
-    """Add up the parts of a tile of totals at once."""
-    published, true, mean, variance = grids
-    parents, starts, children, depths, before, after, fresh, some = tuples
-    shown, bias, spread, same = room
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _add_long(
+    published: Any,
+    true: Any,
+    mean: Any,
+    variance: Any,
+    parents: Any,
+    starts: Any,
+    children: Any,
+    depths: Any,
+    before: Any,
+    after: Any,
+    fresh: Any,
+    some: Any,
+    same_noise: Any,
+    shown: Any,
+    bias: Any,
+    spread: Any,
+    same: Any,
+    sums: Any,
+    largest: Any,
+) -> None:
+    """Add up the parts of a tile of totals at once, in loops that vectorise."""
     outer, _, inner = published.shape
     for o in range(outer):
         for f in range(parents.size):
@@ -222,21 +259,49 @@ def _add_long(grids: Any, tuples: Any, same_noise: Any, room: Any, sums: Any, la
             total, chosen = parents[f], fresh[before[o], depths[f]]
             for start in range(0, inner, TILE):
                 size = min(TILE, inner - start)
+                here = slice(start, start + size)
+                own, whole, place = published[o, total, here], true[o, total, here], after[here]
+                own_mean, own_variance = mean[o, total, here], variance[o, total, here]
                 for i in range(size):
-                    shown[i], same[i] = 0.0, False
-                    bias[i], spread[i] = mean[o, total, start + i], variance[o, total, start + i]
+                    shown[i], bias[i], spread[i], same[i] = 0.0, own_mean[i], own_variance[i], False
                 for k in range(starts[f], starts[f + 1]):
                     child = children[k]
-                    for i in range(size):
-                        shown[i] += published[o, child, start + i]
-                        bias[i] -= mean[o, child, start + i]
-                        spread[i] += variance[o, child, start + i]
-                        same[i] |= true[o, child, start + i] == true[o, total, start + i]
+                    _add_part(
+                        published[o, child, here],
+                        true[o, child, here],
+                        mean[o, child, here],
+                        variance[o, child, here],
+                        whole,
+                        shown,
+                        bias,
+                        spread,
+                        same,
+                    )
                 for i in range(size):
-                    if true[o, total, start + i] > 0 and chosen[after[start + i]]:
-                        gap = abs(published[o, total, start + i] - shown[i])
+                    if whole[i] > 0 and chosen[place[i]]:
                         square = 0.0 if same_noise and same[i] else spread[i] + bias[i] * bias[i]
-                        _count_gap(gap, square, sums, largest)
+                        _count_gap(abs(own[i] - shown[i]), square, sums, largest)
+
+
+@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+def _add_part(
+    published: Any,
+    true: Any,
+    mean: Any,
+    variance: Any,
+    whole: Any,
+    shown: Any,
+    bias: Any,
+    spread: Any,
+    same: Any,
+) -> None:
+    """Add one part of each total of a tile; ``whole`` are their true counts."""
+    for i in range(published.size):
+        shown[i] += published[i]
+        bias[i] -= mean[i]
+        spread[i] += variance[i]
+    for i in range(published.size):
+        same[i] |= true[i] == whole[i]
 
 
 @njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]

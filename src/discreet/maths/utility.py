@@ -107,10 +107,9 @@ def errors(
         np.zeros((*grouped, RELATIVE_BINS), dtype=np.int64),
         np.zeros((len(possible), 4)),
     )
-    bins = (found.absolute, found.relative, *_small_bins())
     _add(
         true, published, crosstab, _every(own, crosstab), possible, groups, np.array(edges, dtype=np.int64),
-        found.cells, found.sums, bins, found.overlap,
+        found.cells, found.sums, found.absolute, found.relative, *_small_bins(), found.overlap,
     )  # fmt: skip
     both_zero = np.maximum(possible - found.cells.sum(axis=1), 0)
     found.cells[:, 0] += both_zero
@@ -315,13 +314,13 @@ def _bins_at(bins: Integers, shares: Sequence[float]) -> list[int] | list[None]:
     return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _octave_bin(ratio: Any, most: Any) -> int:
     found: int = min(most, max(0, math.ceil(PER_OCTAVE * math.log2(ratio))))
     return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _relative_bin(change: Any, a: Any) -> int:
     """The bin of the relative error of a true count above zero."""
     if change == 0:
@@ -338,14 +337,14 @@ def _small_bins() -> tuple[NDArray[np.int16], Floats]:
     return bins, np.sqrt(np.arange(FEW_COUNTS, dtype=np.float64))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _fill_bins(bins: Any) -> None:
     for change in range(bins.shape[0]):
         for a in range(1, bins.shape[1]):
             bins[change, a] = _relative_bin(change, a)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _add(
     true: Any,
     published: Any,
@@ -356,10 +355,12 @@ def _add(
     edges: Any,
     cells: Any,
     sums: Any,
-    bins: Any,
+    absolute: Any,
+    relative: Any,
+    small: Any,
+    roots: Any,
     overlap: Any,
 ) -> None:
-    absolute, relative, small, roots = bins
     for i in range(true.size):
         c, a, b = crosstab[i], true[i], published[i]
         if not own[i] or possible[c] == 0 or (a == 0 and b == 0):
@@ -393,7 +394,7 @@ def _add(
         both[3] += (true_root - shown) ** 2
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _add_expected(
     per_count: Any, klass: Any, place: Any, crosstab: Any, own: Any, possible: Any, sums: Any, occupied: Any
 ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from discreet.advise.advise import region
+from discreet.advise.advise import USUAL_LIMITS, grid, task_of
 from discreet.audit import averaging, least_squares, removal, weights
 from discreet.audit.attack import OF_CELL_NOISE, NotPossible
 from discreet.audit.audit import (
@@ -19,9 +19,11 @@ from discreet.audit.audit import (
     DifferencingAudit,
     KeyGapAudit,
     LeastSquaresAudit,
+    NoiseChoice,
     Protection,
     ReconstructionAudit,
     RedundancyAudit,
+    Region,
     RemovalAudit,
     SwapProtection,
     WeightsAudit,
@@ -50,6 +52,8 @@ from discreet.io.atomic_folder import AtomicFolder
 from discreet.io.progress import Progress, Quiet
 from discreet.io.serialize import json_text
 from discreet.io.temporary_folder import private_folder
+from discreet.maths.feasible import ProgrammeExposure, plane
+from discreet.programme.noise import CellKeyNoise
 from discreet.programme.programme import Programme
 from discreet.release.reader import Release, open_release
 from discreet.report.confidential import confidential_page, write_pages
@@ -94,7 +98,7 @@ def audit(
         reconstruction=measured("reconstruction", _reconstruction),
         disclosure=measured("disclosure", _disclosure),
         utility=measured("utility", _utility),
-        region=measured("region", region),
+        region=measured("region", _region),
         protection=measured("protection", _protection),
         hierarchy=measured("hierarchy", _hierarchy) if hierarchical else None,
         verdicts=tuple(judge_gates(gates, measures)),
@@ -302,4 +306,23 @@ def _protection(measures: Measures) -> Protection:
             rate=float(swap.rate),
             cap=None if swap.cap is None else float(swap.cap),
         ),
+    )
+
+
+def _region(measures: Measures) -> Region | NotPossible:
+    """The V x D plane of the cell key method under the usual limits, or stricter gates if declared."""
+    programme = measures.case.programme
+    if not isinstance(programme.noise, CellKeyNoise):
+        return NotPossible("only the cell key method has a plane of variance and largest change")
+    task = task_of(programme, None, USUAL_LIMITS)
+    ratio = min((one.ratio for one in measures.recovered[:1]), default=1.0)
+    exposed = ProgrammeExposure(ratio, measures.bounds.groups)
+    found = plane(*grid(exposed, task.limits), exposed, task.limits, task.js)
+    return Region(
+        V=tuple(round(float(v), 6) for v in found.V),
+        D=tuple(found.D.tolist()),
+        holds=found.holds,
+        chosen=None if task.declared is None else NoiseChoice(*task.declared),
+        least=None if found.smallest is None else NoiseChoice(*found.smallest),
+        limits=task.limits,
     )

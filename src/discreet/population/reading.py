@@ -66,8 +66,12 @@ class Needs:
 
     @property
     def key_column(self) -> str | None:
-        """The column of the record keys; None only where it is missing and nothing is counted."""
+        """The column of the record keys; None only where nothing is counted, or nothing by its records."""
         return self.record_key or self.id_column
+
+    def counts_only(self) -> Needs:
+        """What counting alone needs, of records that were judged before: no ids, keys and structural zeros."""
+        return replace(self, id_column=None, record_key=None, rules=())
 
     def plain_columns(self) -> list[str]:
         """The columns that are read without encoding."""
@@ -371,6 +375,8 @@ class UnitReader:
 
     def _keys(self, columns: Mapping[str, pa.Array], rows: int) -> NDArray[np.uint32]:
         needs = self._needs
+        if needs.key_column is None:
+            return np.zeros(rows, dtype=np.uint32)
         hashes = np.zeros(rows, dtype=np.uint64)
         if needs.id_column is not None:
             hashes = self._column(needs.id_column, self._hashed, columns[needs.id_column], np.uint64)

@@ -144,7 +144,7 @@ def _begun(
         parameters=found.parameters,
         ptable=found.ptable,
         fingerprint=derive(secret, "fingerprint", 8).hex(),
-        resumable=_are_recognised(programme) and not programme.noise.is_fresh,
+        resumable=are_recognised(programme) and not programme.noise.is_fresh,
         salt=salt,
         snapshot=snapshot,
     )
@@ -205,7 +205,7 @@ def declared_snapshot(
 def snapshot_problems(programme: Programme) -> Iterator[Problem]:
     """The problem of a snapshot whose records cannot be recognised."""
     noise = programme.noise
-    if isinstance(noise, PrivateNoise) and noise.snapshot and not _are_recognised(programme):
+    if isinstance(noise, PrivateNoise) and noise.snapshot and not are_recognised(programme):
         value = "a snapshot of records that are not in files"
         remedy = "the same records must be recognised: export them to Parquet, or leave the snapshot out"
         yield Problem(str(programme.path), "noise.snapshot", value, remedy)
@@ -237,7 +237,7 @@ def noise_key(
     return secrets.token_bytes(SECRET_BYTES)
 
 
-def _are_recognised(programme: Programme) -> bool:
+def are_recognised(programme: Programme) -> bool:
     """Whether all inputs are digested by their contents, so that the same ones are recognised."""
     return all(_has_content(source) for _, source in _sources(programme))
 

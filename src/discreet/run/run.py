@@ -139,6 +139,7 @@ class Run:
     progress: Progress = field(default=Quiet(), repr=False)
     engine: Engine | None = field(default=None, repr=False)  # None: this machine
     inspection: Inspection | None = field(default=None, repr=False)  # never where households are swapped
+    keyed: bool = True  # False: only counts are needed, of records that were judged when a release was made
 
     def swap(self, private: Path | None = None) -> Swapped | None:
         """Swap households if the programme declares it; the same secret gives the same swap.
@@ -177,6 +178,8 @@ class Run:
         if self.inspection is not None and unit.name in self.inspection.units:
             given = self.secret, self.threads, self.mechanism, self.progress
             return self.inspection.blocks(self.programme, needs, *given)
+        if not self.keyed:
+            needs = needs.counts_only()
         moved = places.of(unit) if places else None
         reader = UnitReader(needs, self.secret, self.threads, moved)
         return checked_blocks(reader, self.mechanism, self.progress)

@@ -405,7 +405,7 @@ def side(cells: Integers, values: Integers, grid: CubeGrid) -> Side:
     return Side(grid, cells, values, crosstab, grid.own(cells, crosstab))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _by_number(numbers: Any, begin: Any, order: Any) -> None:
     """Sort by counting: ``order`` lists the places of number 0, then of 1, ..; those of n begin at begin[n]."""
     for number in numbers:

@@ -169,18 +169,20 @@ def solve(
     inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
     system = (variances, inverse, *_arrays(equations), change)
     solved, residual = np.zeros_like(multipliers), np.zeros_like(multipliers)
-    _upward(gaps.astype(np.float32), solved, scale, *system, residual)
+    gap, curvature, square = np.empty(columns, np.float32), np.empty(columns), np.empty(columns)
+    _upward(gaps.astype(np.float32), solved, scale, *system, gap, residual, curvature)
     direction, ahead = residual * scale[:, None], np.zeros_like(residual)
-    square = _squares(residual, scale)
+    _squares(residual, scale, square)
     noise = ROUNDING * square
     gains: list[Floats] = []
     while len(gains) < most and not _settled(gains, tolerance, equations.cells):
-        _downward(direction, *system, solved)
-        curvature = _upward(direction, solved, scale, *system, ahead)
+        _downward(direction, *system, gap, solved)
+        _upward(direction, solved, scale, *system, gap, ahead, curvature)
         going = (curvature > 0) & (square > noise)  # a singular system magnifies rounding errors
         step = np.divide(square, curvature, out=np.zeros_like(square), where=going)
         gains.append(step * square)
-        before, square = square, _advance(multipliers, residual, solved, ahead, scale, step)
+        before = square.copy()
+        _advance(multipliers, residual, solved, ahead, scale, step, square)
         turn = np.divide(square, before, out=np.zeros_like(square), where=before > 0)
         _turn(direction, residual, scale, turn.astype(np.float32))
     change[:] = 0
@@ -319,8 +321,8 @@ def _arrays(equations: Sums) -> tuple[Cells, Integers, Cells]:
     return equations.totals, equations.starts, equations.parts
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _tighten(low: Any, high: Any, doubt: Any, totals: Any, starts: Any, parts: Any) -> Any:
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _tighten(low: Any, high: Any, doubt: Any, totals: Any, starts: Any, parts: Any) -> bool:
     changed = False
     for f in range(totals.size):
         if doubt[f] > 0:
@@ -344,7 +346,7 @@ def _tighten(low: Any, high: Any, doubt: Any, totals: Any, starts: Any, parts: A
     return changed
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _gaps(values: Any, totals: Any, starts: Any, parts: Any, found: Any) -> None:
     for f in range(totals.size):
         for r in range(found.shape[1]):
@@ -354,7 +356,7 @@ def _gaps(values: Any, totals: Any, starts: Any, parts: Any, found: Any) -> None
                 found[f, r] -= values[parts[k], r]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _diagonal(variances: Any, totals: Any, starts: Any, parts: Any, work: Any, found: Any) -> None:
     """The diagonal of B V B', also where a cell is several parts of one sum; ``work`` is zero for each cell."""
     for f in range(totals.size):
@@ -370,7 +372,7 @@ def _diagonal(variances: Any, totals: Any, starts: Any, parts: Any, work: Any, f
         found[f] = whole
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _spread(multipliers: Any, totals: Any, starts: Any, parts: Any, found: Any) -> None:
     """Add B' l."""
     for f in range(totals.size):
@@ -381,7 +383,7 @@ def _spread(multipliers: Any, totals: Any, starts: Any, parts: Any, found: Any) 
                 found[parts[k], r] -= multipliers[f, r]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _upward(
     direction: Any,
     solved: Any,
@@ -392,34 +394,40 @@ def _upward(
     starts: Any,
     parts: Any,
     work: Any,
+    gap: Any,
     found: Any,
-) -> Any:
+    product: Any,
+) -> None:
     """solved + (S + L)^-1 (direction - S solved) where B V B' + doubt = L + S + L', and its product with the direction.
 
-    Equations in order; ``work`` holds V B' of what is found so far, with one row for each cell.
+    Equations in order; ``work`` holds V B' of what is found so far, with one row for each cell, ``gap`` that of one
+    equation. The rows are named so that loops over their columns vectorise.
     """
     columns = direction.shape[1]
-    product, gap = np.zeros(columns), np.zeros(columns, np.float32)
     work[:] = 0
+    product[:] = 0
     for f in range(totals.size):
-        total = totals[f]
+        given, solution, result, whole = direction[f], solved[f], found[f], work[totals[f]]
+        weight, share, variance = scale[f], inverse[f], variances[totals[f]]
         for r in range(columns):
-            gap[r] = direction[f, r] - scale[f] * solved[f, r] - work[total, r]
+            gap[r] = given[r] - weight * solution[r] - whole[r]
         for k in range(starts[f], starts[f + 1]):
+            part = work[parts[k]]
             for r in range(columns):
-                gap[r] += work[parts[k], r]
+                gap[r] += part[r]
         for r in range(columns):
-            gap[r] *= inverse[f]
-            work[total, r] += variances[total] * gap[r]
-            found[f, r] = solved[f, r] + gap[r]
-            product[r] += np.float64(direction[f, r]) * found[f, r]
+            gap[r] *= share
+            whole[r] += variance * gap[r]
+            result[r] = solution[r] + gap[r]
+        for r in range(columns):
+            product[r] += np.float64(given[r]) * result[r]
         for k in range(starts[f], starts[f + 1]):
+            part, variance = work[parts[k]], variances[parts[k]]
             for r in range(columns):
-                work[parts[k], r] -= variances[parts[k]] * gap[r]
-    return product
+                part[r] -= variance * gap[r]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _downward(
     direction: Any,
     variances: Any,
@@ -428,51 +436,54 @@ def _downward(
     starts: Any,
     parts: Any,
     work: Any,
+    gap: Any,
     found: Any,
 ) -> None:
     """(S + L')^-1 direction: the equations from the last to the first."""
     columns = direction.shape[1]
-    gap = np.zeros(columns, np.float32)
     work[:] = 0
     for f in range(totals.size - 1, -1, -1):
-        total = totals[f]
+        given, result, whole = direction[f], found[f], work[totals[f]]
+        share, variance = inverse[f], variances[totals[f]]
         for r in range(columns):
-            gap[r] = direction[f, r] - work[total, r]
+            gap[r] = given[r] - whole[r]
         for k in range(starts[f], starts[f + 1]):
+            part = work[parts[k]]
             for r in range(columns):
-                gap[r] += work[parts[k], r]
+                gap[r] += part[r]
         for r in range(columns):
-            gap[r] *= inverse[f]
-            work[total, r] += variances[total] * gap[r]
-            found[f, r] = gap[r]
+            gap[r] *= share
+            whole[r] += variance * gap[r]
+            result[r] = gap[r]
         for k in range(starts[f], starts[f + 1]):
+            part, variance = work[parts[k]], variances[parts[k]]
             for r in range(columns):
-                work[parts[k], r] -= variances[parts[k]] * gap[r]
+                part[r] -= variance * gap[r]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _squares(residual: Any, scale: Any) -> Any:
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _squares(residual: Any, scale: Any, found: Any) -> None:
     """The weighted sum of squares of each column, in double precision."""
-    found = np.zeros(residual.shape[1])
+    found[:] = 0
     for f in range(residual.shape[0]):
         for r in range(residual.shape[1]):
             found[r] += np.float64(scale[f]) * residual[f, r] * residual[f, r]
-    return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _advance(multipliers: Any, residual: Any, solved: Any, ahead: Any, scale: Any, step: Any) -> Any:
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _advance(
+    multipliers: Any, residual: Any, solved: Any, ahead: Any, scale: Any, step: Any, found: Any
+) -> None:
     """One step, in place; the weighted sum of squares of what is left."""
-    found = np.zeros(residual.shape[1])
+    found[:] = 0
     for f in range(residual.shape[0]):
         for r in range(residual.shape[1]):
             multipliers[f, r] += step[r] * solved[f, r]
             residual[f, r] -= step[r] * ahead[f, r]
             found[r] += np.float64(scale[f]) * residual[f, r] * residual[f, r]
-    return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _turn(direction: Any, residual: Any, scale: Any, turn: Any) -> None:
     for f in range(residual.shape[0]):
         for r in range(residual.shape[1]):

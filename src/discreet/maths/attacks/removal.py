@@ -8,7 +8,7 @@ the posterior of both; the release and its tables are in ``discreet.audit.remova
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,7 @@ def _quantiles(first: int, p: Floats) -> tuple[int, int]:
     return first + low, first + len(p) - 1 - high
 
 
+@lru_cache(maxsize=1 << 12)  # thousands of cross-tabulations have the same law
 def _flat(law: PublishedLaw, value: int, reach: int) -> Floats:
     """The belief about a value where all counts are equally likely."""
     row = np.zeros(2 * reach + 1)

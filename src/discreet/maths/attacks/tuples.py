@@ -52,24 +52,27 @@ def tuples_of_grid(cells: NDArray[np.uint8], parents: NDArray[np.int32]) -> Coun
     return Counter({(all_parts, number): often for all_parts, number, often in every})
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _count_occupied(cells: Any, parents: Any, totals: Any, children: Any, occupied: Any, times: Any) -> None:
     """times[parts, counted parts] of all listed totals, a tile of the axes after at a time."""
     outer, nodes, inner = cells.shape
     for o in range(outer):
         for start in range(0, inner, occupied.shape[1]):
             size = min(occupied.shape[1], inner - start)
+            here = slice(start, start + size)
             for total in totals:
                 occupied[total, :size] = 0
             for node in range(1, nodes):
+                below, above = cells[o, node, here], occupied[parents[node], :size]
                 for i in range(size):
-                    occupied[parents[node], i] += cells[o, node, start + i] >> 1
+                    above[i] += below[i] >> 1
             for total in totals:
+                listed, parts, found = cells[o, total, here], occupied[total], times[children[total]]
                 for i in range(size):
-                    times[children[total], occupied[total, i]] += cells[o, total, start + i] & 1
+                    found[parts[i]] += listed[i] & 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _count_parts(wider: Any, counted: Any, occupied: Any) -> None:
     for i in range(wider.size):
         if counted[i] and wider[i] >= 0:

@@ -104,7 +104,7 @@ def wider_cells(cells: Integers, stride: int, parents: NDArray[np.int32]) -> Pla
     return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _union(a: Any, b: Any, out: Any) -> int:
     i, j, n = 0, 0, 0
     while i < a.size and j < b.size:
@@ -122,7 +122,7 @@ def _union(a: Any, b: Any, out: Any) -> int:
     return n
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _spread(cells: Any, listed: Any, amounts: Any, out: Any) -> None:
     at = 0
     for k in range(listed.size):
@@ -131,7 +131,7 @@ def _spread(cells: Any, listed: Any, amounts: Any, out: Any) -> None:
         out[at] = amounts[k]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _nodes(cells: Any, stride: Any, nodes: Any, out: Any) -> None:
     """The node is computed once for each run of cells that share it."""
     node, end = 0, np.int64(-1)
@@ -142,7 +142,7 @@ def _nodes(cells: Any, stride: Any, nodes: Any, out: Any) -> None:
         out[i] = node
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def add_digits(cells: Any, strides: Any, sizes: Any, tables: Any, out: Any) -> None:
     """Add to each cell's number the entries of its nodes along all axes, one table after the other; cells ascend.
 
@@ -161,7 +161,7 @@ def add_digits(cells: Any, strides: Any, sizes: Any, tables: Any, out: Any) -> N
         out[i] += before + tables[first + cells[i] - begin]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _first_from(cells: Any, at: Any, end: Any, target: Any) -> int:
     """The first place from ``at`` on whose cell is not below the target: doubling steps, then bisection."""
     if at >= end or cells[at] >= target:
@@ -180,7 +180,7 @@ def _first_from(cells: Any, at: Any, end: Any, target: Any) -> int:
     return int(high)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _wider(cells: Any, stride: Any, parents: Any, starts: Any, ends: Any, out: Any) -> None:
     """Cells of one node and its parent's run through the inner axes in the same order: a merge, block by block."""
     block, n, i = stride * parents.size, cells.size, 0
