@@ -18,7 +18,7 @@ from discreet.maths.attacks.information import Ladder, Side, information, seen, 
 from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Refusal
 from discreet.serve.history import History
-from discreet.serve.history_store import Collected, HistoryStore, Known, Sums
+from discreet.serve.history_store import Collected, HistoryStore, Known, Received, Sums
 from discreet.serve.information import Shown, Space
 
 PERSONS = 100_000  # answers of one user
@@ -87,7 +87,7 @@ def _store(database: Database, rng: np.random.Generator, space: Town, answers: i
                     for name, at in table.shown.blocks
                 }
                 known = Known(store.last(connection, "u", table))
-                store.remember(connection, "u", table, table.tables, sums, known)
+                store.remember(connection, [Received("u", table, tuple(table.tables), sums, known)])
 
 
 def _is_answered(kept: History, rng: np.random.Generator, space: Town) -> bool:

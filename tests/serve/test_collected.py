@@ -8,7 +8,15 @@ from discreet.programme.serve import HistoryRule
 from discreet.serve import history_store as collected
 from discreet.serve.answer import Refusal
 from discreet.serve.history import History
-from discreet.serve.history_store import MOST_COMPARED, Collected, HistoryStore, Known, Population, Sums
+from discreet.serve.history_store import (
+    MOST_COMPARED,
+    Collected,
+    HistoryStore,
+    Known,
+    Population,
+    Received,
+    Sums,
+)
 from tests.cases import BOTH_DATABASES
 from tests.serve.test_history import VARIANCE, answered, no_difference, table
 
@@ -23,7 +31,7 @@ def database(where: str) -> Database:
 def remember(database: Database, one: Collected, user: str = "u") -> None:
     store = HistoryStore(database)
     with database.writing() as connection:
-        store.remember(connection, user, one, one.tables, {}, Known())
+        store.remember(connection, [Received(user, one, tuple(one.tables), {}, Known())])
 
 
 def test_sums_are_read_as_they_were_written(database: Database) -> None:
@@ -35,7 +43,8 @@ def test_sums_are_read_as_they_were_written(database: Database) -> None:
         sums = {name: Sums(rng.random(number), rng.random(number)) for name in ("[]", '["A"]')}
         written |= sums
         with database.writing() as connection:
-            store.remember(connection, "u", one, one.tables, sums, store.known(connection, "u", one))
+            before = store.known(connection, "u", one)
+            store.remember(connection, [Received("u", one, tuple(one.tables), sums, before)])
     for reader in (store, HistoryStore(database)):
         with database.reading() as connection:
             known = reader.known(connection, "u", one)
@@ -44,6 +53,36 @@ def test_sums_are_read_as_they_were_written(database: Database) -> None:
         for name, found in known.sums.items():
             assert np.array_equal(found.plain, written[name].plain)
             assert np.array_equal(found.bounded, written[name].bounded)
+
+
+@BOTH_DATABASES
+def test_answers_stored_together_are_those_stored_one_by_one(where: str) -> None:
+    database = Database(where, "store", Journal.AHEAD)
+    read: list[tuple[object, ...]] = []
+    for prefix in ("together", "apart"):
+        store, rows = HistoryStore(database), np.random.default_rng(5)
+        known = dict.fromkeys("uvw", Known())
+        answers = []
+        for name in "ABCDEFGHIJK":  # of one user several, whose sums overlap
+            for user in rows.permutation(list("uvw"))[: 1 + int(rows.integers(2))]:
+                one = table("X", name)
+                sums = {key: Sums(rows.random(2), rows.random(2)) for key in ("[]", '["X"]', f'["{name}"]')}
+                answers.append(Received(prefix + user, one, tuple(one.tables), sums, known[user]))
+                known[user] = known[user].after(sums)
+        size = len(answers) if prefix == "together" else 1
+        for start in range(0, len(answers), size):
+            with database.writing() as connection:
+                store.remember(connection, answers[start : start + size])
+        with database.reading() as connection:
+            for user in "uvw":
+                found = HistoryStore(database).known(connection, prefix + user, table("X"))
+                assert found.number == known[user].number
+                assert found.sums.keys() == known[user].sums.keys()
+                values = {
+                    name: (one.plain.tolist(), one.bounded.tolist()) for name, one in found.sums.items()
+                }
+                read.append((user, values, store.answered(connection, prefix + user, table("X"))))
+    assert read[:3] == read[3:]
 
 
 @BOTH_DATABASES

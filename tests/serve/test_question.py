@@ -45,6 +45,12 @@ def test_groups_are_known_by_their_codes(builder: TableBuilder) -> None:
     assert builder.canonical(by_parent) == builder.canonical(by_children)
 
 
+def test_of_an_unknown_unit_no_variable_is_called_unknown(builder: TableBuilder) -> None:
+    with pytest.raises(Mistakes) as caught:
+        builder.canonical(query("SEX", where='AGEE == "1"', unit="person"))
+    assert [problem.key for problem in caught.value.problems] == ["unit"]
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

@@ -413,8 +413,11 @@ def put(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], changed: Sequence[str]
 ) -> None:
     """Insert different rows, or change these columns of those whose primary key exists already."""
-    for some in _parts(rows):
-        made = _putting(connection.dialect.name, table, tuple(some[0]), len(some), tuple(changed))
+    left = rows
+    while left:  # in powers of two, so that few different statements are compiled
+        number = min(AT_ONCE, 1 << (len(left).bit_length() - 1))
+        some, left = left[:number], left[number:]
+        made = _putting(connection.dialect.name, table, tuple(some[0]), number, tuple(changed))
         _executed(connection, made, _numbered(some))
 
 

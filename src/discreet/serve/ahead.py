@@ -48,6 +48,7 @@ class CellsAhead:
         self._of: dict[frozenset[str], tuple[_Finest, ...]] = {}
         self._added: set[tuple[str, ...]] = set()
         self._bytes = 0
+        self._last: tuple[Cube, tuple[_Finest, Maps]] | None = None  # a table is looked up more than once
 
     def wanted(self, likely: Iterable[Cube]) -> Iterator[tuple[Cube, ...]]:
         """The cubes whose cells are missing, as far as there is room for them, in groups to be counted together."""
@@ -94,11 +95,15 @@ class CellsAhead:
 
     def _finer(self, cube: Cube) -> tuple[_Finest, Maps] | None:
         """The fewest cells that a table can be added up from, and how."""
+        last = self._last
+        if last is not None and last[0] is cube:
+            return last[1]
         if cube.base is not None or cube.count is not None or any(axis.is_grouping for axis in cube.axes):
             return None
         for finest in self._of.get(_variables(cube), ()):
             maps = _maps(finest.cube, cube)
             if maps is not None:
+                self._last = cube, (finest, maps)
                 return finest, maps
         return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -43,6 +42,7 @@ from discreet.serve.history_store import (
     Known,
     Near,
     Population,
+    Received,
     Sums,
 )
 from discreet.serve.information import Block, Shown, Space, Spaces, blocks_of, shown
@@ -190,11 +190,7 @@ class History:
         self, connection: Connection, user: str, table: Collected, read: _Read, found: _Judged
     ) -> set[str] | None:
         """Store a table; return all cross-tabulations of all records that the user has, for a new chain."""
-        # a table that adds only populations raises the number as well: what is known of a user has one number
-        sums = found.sums or dict(islice(read.known.sums.items(), 1))
-        self._store.remember(connection, user, table, read.new, sums, read.known)
-        if found.chosen is not None and read.chosen is not None:
-            self._store.remember(connection, user, table.as_choice, (), found.chosen, read.chosen)
+        self._store.remember(connection, _received(user, table, read, found))
         is_plain = table.is_whole and not read.near.pairs and read.near.crowded is None
         with self._chains.lock:
             has_chain = self._chains.get((user, table.counted)) is not None
@@ -206,16 +202,15 @@ class History:
         self, user: str, table: Collected, read: _Read, found: _Judged, answered: set[str] | None
     ) -> None:
         """Cache what is on disk now."""
-        sums = found.sums or dict(islice(read.known.sums.items(), 1))
-        self._store.stored(user, table, sums, read.known)
-        if found.chosen is not None and read.chosen is not None:
-            self._store.stored(user, table.as_choice, found.chosen, read.chosen)
+        whole, *chosen = _received(user, table, read, found)
+        for answer in (whole, *chosen):
+            self._store.stored(answer)
         with self._chains.lock:
             chain = self._chains.get((user, table.counted))
             if chain is None and answered is not None:
-                self._chains.put((user, table.counted), Chain(read.known.after(sums), answered))
+                self._chains.put((user, table.counted), Chain(read.known.after(whole.sums), answered))
             elif chain is not None and chain.known.number == read.known.number and self._is_apart(table):
-                self._chains.extend(chain, read.new if table.is_whole else (), sums)
+                self._chains.extend(chain, read.new if table.is_whole else (), whole.sums)
             elif chain is not None:
                 chain.is_broken = True
 
@@ -251,7 +246,7 @@ class History:
             found = self._averaging(table, new, known, others) if len(others) <= FEW else None
             if found is None or isinstance(found, Refusal):
                 return None
-            link = Link(chain, user, table, new, found.sums, known)
+            link = Link(chain, Received(user, table, new, found.sums, known))
             if new:
                 self._chains.extend(chain, new, found.sums)
             self._writer.add(link)
@@ -337,7 +332,7 @@ class History:
         if not self._is_low(after, seen.sides, guarded):
             worst = self._worst(seen.sides, seen.space, guarded, before, after)
         is_refused = self._rule.success is not None and worst[0] > self._rule.success
-        every = ChainMap(sums, dict(known.sums))
+        every = {**known.sums, **sums}
         for one in () if is_refused else others:
             then = _tensors(one.sides, one.blocks, every)
             if not self._is_low(then, one.sides, one.guarded):
@@ -457,6 +452,16 @@ class History:
         if rule.on_difference is Action.WARN:
             return (phrase("{finding}: their difference reveals a count of few people.", finding=finding),)
         return Refusal(Rule.DIFFERENCE, message)
+
+
+def _received(user: str, table: Collected, read: _Read, found: _Judged) -> list[Received]:
+    """A table as it is stored, and its chosen cross-tabulations where these are added up separately."""
+    # a table that adds only populations raises the number as well: what is known of a user has one number
+    sums = found.sums or dict(islice(read.known.sums.items(), 1))
+    answers = [Received(user, table, read.new, sums, read.known)]
+    if found.chosen is not None and read.chosen is not None:
+        answers.append(Received(user, table.as_choice, (), found.chosen, read.chosen))
+    return answers
 
 
 def _new(table: Collected, names: Sequence[str]) -> Floats:

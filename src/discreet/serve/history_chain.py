@@ -17,7 +17,7 @@ from threading import Lock
 from sqlalchemy import Connection
 
 from discreet.io.store import Database, one_at_a_time
-from discreet.serve.history_store import Collected, HistoryStore, Known, Sums
+from discreet.serve.history_store import Collected, HistoryStore, Known, Received, Sums
 
 MOST_NAMES = 500_000  # cross-tabulations and sums of the chains of a process
 MOST_TOGETHER = 64  # answers that are stored in one transaction
@@ -90,11 +90,7 @@ class Link:
     """One answer of a chain, which is to be stored."""
 
     chain: Chain
-    user: str
-    table: Collected
-    new: Sequence[str]
-    sums: Mapping[str, Sums]
-    known: Known  # what the chain knew before it
+    answer: Received
     stored: Future[bool] = field(default_factory=_running)  # False where the chain was broken
 
 
@@ -137,22 +133,28 @@ class GroupWriter:
         """Whether each was stored; all that were are on disk when this returns."""
         with self._database.writing() as connection:
             for user in sorted(
-                {link.user for link in some}
+                {link.answer.user for link in some}
             ):  # in one order, so that no two writers wait for each other
                 one_at_a_time(connection, user)
-            found = [self._is_stored(connection, link) for link in some]
-        for link, is_stored in zip(some, found, strict=True):
-            if is_stored:
-                self._store.stored(link.user, link.table, link.sums, link.known)
+            numbers: dict[Key, int] = {}  # of the last answers, with those before
+            found = [self._follows(connection, link, numbers) for link in some]
+            answers = [link.answer for link, follows in zip(some, found, strict=True) if follows]
+            # of answers without anything new it is only seen that there is nothing else to compare them with
+            self._store.remember(connection, [answer for answer in answers if answer.new])
+        for answer in answers:
+            self._store.stored(answer)
         return found
 
-    def _is_stored(self, connection: Connection, link: Link) -> bool:
-        """Store what is new in an answer, unless the database has another number than its chain expects."""
+    def _follows(self, connection: Connection, link: Link, numbers: dict[Key, int]) -> bool:
+        """Whether the database has the number that a chain expects; those after one that it has not are broken, too."""
         if link.chain.is_broken:
             return False
-        if self._store.last(connection, link.user, link.table) != link.known.number:
+        answer = link.answer
+        key = (answer.user, answer.table.counted)
+        if key not in numbers:
+            numbers[key] = self._store.last(connection, answer.user, answer.table)
+        if numbers[key] != answer.known.number:
             link.chain.is_broken = True  # those after it know of an answer that there is not
             return False
-        if link.new:  # of others it is only seen that there is nothing else to compare them with
-            self._store.remember(connection, link.user, link.table, link.new, link.sums, link.known)
+        numbers[key] += bool(answer.new)
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import ChainMap, OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from threading import Lock
@@ -174,6 +174,17 @@ class Collected:
         return (self.part,) if self.part else ()
 
 
+@dataclass(frozen=True, eq=False)
+class Received:
+    """One answer that a user receives, as it is stored."""
+
+    user: str
+    table: Collected
+    new: Sequence[str]  # cross-tabulations that the user did not have
+    sums: Mapping[str, Sums]  # what is known with it, where that has changed
+    known: Known  # what is stored before it, of which every answer raises the number
+
+
 @dataclass(frozen=True)
 class Near:
     """Pairs of populations to compare, or one that has too many neighbours for that."""
@@ -262,45 +273,44 @@ class HistoryStore:
             pairs.update(dict.fromkeys((new.base, base) for base in (*found, *beside)))
         return Near(tuple(pairs) if crowded is None else (), crowded, has_all)
 
-    def remember(
-        self,
-        connection: Connection,
-        user: str,
-        table: Collected,
-        new: Iterable[str],
-        sums: Mapping[str, Sums],
-        known: Known,
-    ) -> None:
-        """Store the new cross-tabulations that the user receives now, and what is known with them.
+    def remember(self, connection: Connection, answers: Sequence[Received]) -> None:
+        """Store answers, of each user in their order; :meth:`stored` is to be called once they are on disk.
 
-        ``known`` is what is stored, of which every change raises the number; :meth:`stored` is to be called once the
-        transaction is on disk.
+        All of them share few statements: around each, the driver waits for other threads.
         """
-        whose = {"owner": user, "population": table.population}
-        add_new(connection, _answered, [{**whose, "levels": levels} for levels in new])
-        who = {"owner": user, "counted": table.counted}
-        rows = [
-            {**who, "name": _name(variables), "variables": variables, "sums": _bytes_of(one)}
-            for variables, one in sums.items()
+        answered = [
+            {"owner": one.user, "population": one.table.population, "levels": levels}
+            for one in answers
+            for levels in one.new
         ]
-        number = known.number + 1
-        put(
-            connection,
-            _sums,
-            [{**row, "number": number} for row in rows if SET not in row["variables"]],
-            ("number", "sums"),
-        )
-        put(connection, _sets, [row for row in rows if SET in row["variables"]], ("sums",))
+        add_new(connection, _answered, answered)
+        sums, sets = {}, {}  # a later answer replaces the sums of an earlier one
+        for one in answers:
+            who = {"owner": one.user, "counted": one.table.counted}
+            for variables, found in one.sums.items():
+                row = {**who, "name": _name(variables), "variables": variables, "sums": _bytes_of(found)}
+                key = (*who.values(), variables)
+                if SET in variables:
+                    sets[key] = row
+                else:
+                    sums[key] = {**row, "number": one.known.number + 1}
+        put(connection, _sums, list(sums.values()), ("number", "sums"))
+        put(connection, _sets, list(sets.values()), ("sums",))
+        populations = {
+            (one.user, one.table.counted, each.base): each.total
+            for one in answers
+            for each in one.table.populations
+        }
         bases = [
-            {**who, "name": _name(one.base), "base": one.base, "total": one.total}
-            for one in table.populations
+            {"owner": user, "counted": counted, "name": _name(base), "base": base, "total": total}
+            for (user, counted, base), total in populations.items()
         ]
         add_new(connection, _populations, bases)
 
-    def stored(self, user: str, table: Collected, sums: Mapping[str, Sums], known: Known) -> None:
+    def stored(self, answer: Received) -> None:
         """Cache what is on disk now, so that the next question need not read it."""
-        if sums:
-            self._put((user, table.counted), known.after(sums))
+        if answer.sums:
+            self._put((answer.user, answer.table.counted), answer.known.after(answer.sums))
 
     def _put(self, key: tuple[str, str], known: Known) -> None:
         """Cache what was read or stored, and evict the least recently used first."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from discreet.errors import Mistakes, Problem, mistake
@@ -14,7 +15,7 @@ from discreet.maths.privacy.accounting import EpsilonDelta
 from discreet.perturb.choose import mechanism
 from discreet.perturb.ledger import Ledger
 from discreet.perturb.mechanism import Mechanism
-from discreet.perturb.noise import LARGE
+from discreet.perturb.noise import LARGE, Noise
 from discreet.perturb.private import PrivateMechanism
 from discreet.perturb.reach import neighbour_problems
 from discreet.perturb.weak import weak_problems
@@ -59,23 +60,18 @@ def serve_programme(
     _refuse_fresh(programme)
     require_none(place_column_problems(programme))
     key = bound_key(programme, secret, register)
-    chosen = _recorded(programme, secret, key, register, another_ptable)
-    noise = chosen.noise().public(programme.release.disclose)
-    accounts, private = None, None
-    if isinstance(chosen, PrivateMechanism):
-        _refuse_dense(programme, chosen)
-        private = PrivateTables(programme, chosen)
-        accounts = _accounts(programme, private, ledger, derive(key, "serve-questions"))
-    catalogue = programme_catalogue(programme, noise)
-    if private is not None:
-        require_none(neighbour_problems(catalogue.statistics(), private.rule, str(programme.path)))
-        noise = replace(noise, guarantee=account_guarantee(private, catalogue.statistics()))
-        catalogue = replace(catalogue, noise=noise)
+    is_recorded = register is not None and isinstance(programme.noise, CellKeyNoise)
+    with ThreadPoolExecutor(1) as beside:  # files are digested while noise and catalogue are made
+        digests = beside.submit(digest_inputs, programme, secret) if is_recorded else None
+        offer = _offer(programme, secret, key, ledger)
+    if digests is not None:
+        _record(programme, secret, offer.chosen, digests.result(), register, forced=another_ptable)
+    chosen, private, catalogue, noise = offer.chosen, offer.private, offer.catalogue, offer.noise
     run = Run(
         programme=programme, secret=secret, mechanism=chosen, threads=threads, progress=progress or Quiet()
     )
     units = read_units(run, catalogue)
-    if accounts is not None and private is not None:
+    if offer.accounts is not None and private is not None:
         _refuse_large_delta(programme, private, max(len(unit) for unit in units.values()))
     if private is None:
         source = MicrodataSource(catalogue, units, lambda cube: chosen, NoiseRanges(noise), threads)
@@ -85,7 +81,7 @@ def serve_programme(
     rule = programme.serve.history
     variance = _variance(chosen, private, catalogue) if rule.is_guarded else 0.0
     history = History(store.database, rule, variance)
-    return TableBuilder(source, history, accounts)
+    return TableBuilder(source, history, offer.accounts)
 
 
 def serve_release(release: Release, store: Store, *, rule: ServeRule = DEFAULT_SERVE) -> TableBuilder:
@@ -104,22 +100,48 @@ def _variance(chosen: Mechanism, private: PrivateTables | None, catalogue: Catal
     return min(private.law(one).row(LARGE).variance for one in catalogue.statistics())
 
 
-def _recorded(
-    programme: Programme, secret: bytes, key: bytes, register: Register | None, forced: bool
-) -> Mechanism:
-    """The noise, recorded under the secret before it answers; noise without cell keys is not recorded."""
-    is_recorded = register is not None and isinstance(programme.noise, CellKeyNoise)
-    with ThreadPoolExecutor(1) as beside:  # files are digested while the noise is made
-        digests = beside.submit(digest_inputs, programme, secret) if is_recorded else None
-        chosen = mechanism(programme, secret, key)
-        require_none(weak_problems(programme, chosen))
-    if digests is not None:
-        found = run_digests(programme, secret, chosen, digests.result())
-        now = datetime.now(UTC)
-        issued = issuing(programme, chosen, found, register, run_id="", time=now, forced=forced, served=True)
-        if issued is not None:
-            issued.record()
-    return chosen
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Offer:
+    """What a table builder offers, without its records."""
+
+    chosen: Mechanism
+    noise: Noise
+    catalogue: Catalogue
+    private: PrivateTables | None = None
+    accounts: Accounts | None = None
+
+
+def _offer(programme: Programme, secret: bytes, key: bytes, ledger: Ledger | None) -> _Offer:
+    chosen = mechanism(programme, secret, key)
+    require_none(weak_problems(programme, chosen))
+    noise = chosen.noise().public(programme.release.disclose)
+    if not isinstance(chosen, PrivateMechanism):
+        return _Offer(chosen=chosen, noise=noise, catalogue=programme_catalogue(programme, noise))
+    _refuse_dense(programme, chosen)
+    private = PrivateTables(programme, chosen)
+    accounts = _accounts(programme, private, ledger, derive(key, "serve-questions"))
+    catalogue = programme_catalogue(programme, noise)
+    require_none(neighbour_problems(catalogue.statistics(), private.rule, str(programme.path)))
+    noise = replace(noise, guarantee=account_guarantee(private, catalogue.statistics()))
+    catalogue = replace(catalogue, noise=noise)
+    return _Offer(chosen=chosen, noise=noise, catalogue=catalogue, private=private, accounts=accounts)
+
+
+def _record(
+    programme: Programme,
+    secret: bytes,
+    chosen: Mechanism,
+    digests: Mapping[str, str],
+    register: Register | None,
+    *,
+    forced: bool,
+) -> None:
+    """Record the noise under the secret before it answers; noise without cell keys is not recorded."""
+    found = run_digests(programme, secret, chosen, digests)
+    now = datetime.now(UTC)
+    issued = issuing(programme, chosen, found, register, run_id="", time=now, forced=forced, served=True)
+    if issued is not None:
+        issued.record()
 
 
 def _accounts(

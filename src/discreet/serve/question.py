@@ -206,6 +206,8 @@ class _Resolver:
 
     def question(self) -> Question:
         self._check_unit()
+        if self.query.unit not in self.catalogue.units:
+            raise Mistakes(self.problems)  # no variable of it is known: the others would be named wrongly
         asked = [self._axis(place, axis) for place, axis in enumerate(self.query.axes)]
         axes = [axis for axis in asked if axis is not None]
         self._check_once(axes)

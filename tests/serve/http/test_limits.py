@@ -1,6 +1,8 @@
 """The worker pool: bounded, answers 503 with a time to retry beyond its limits, and recovers."""
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,7 @@ import pytest
 from httpx import Client, Response
 
 from discreet.serve.answer import Answer, Refusal
+from discreet.serve.http import app
 from discreet.serve.http.app import create_app
 from discreet.serve.http.limits import Limits, RateLimit, WorkerPool
 from discreet.serve.http.problems import HttpProblem
@@ -175,3 +178,30 @@ def test_a_server_answers_while_it_prepares_and_ends_that_work_when_it_ends(
         assert httpx.get(f"{address}/health", timeout=PATIENCE).status_code == 200
         assert done == []
     assert done == ["prepared"], "compiled code must not run while the interpreter ends"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority is that of all threads")
+def test_files_of_the_page_are_prepared_at_a_lower_priority_than_answers(
+    builder: TableBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, int] = {}
+
+    class Preparing:
+        catalogue = builder.catalogue
+        ask = builder.ask
+
+        def prepare(self, stopped: Callable[[], bool]) -> None:
+            seen["cells"] = os.getpriority(os.PRIO_PROCESS, 0)
+
+    def prepare_page(stopped: Callable[[], bool]) -> None:
+        seen["page"] = os.getpriority(os.PRIO_PROCESS, 0)
+
+    monkeypatch.setattr(app, "prepare_page", prepare_page)
+    monkeypatch.setattr(app, "vega_bundle", lambda: b"")
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    served = create_app(cast("TableBuilder", Preparing()), settings_in(tmp_path), charts=True)
+    with running(served) as address:
+        assert httpx.get(f"{address}/health", timeout=PATIENCE).status_code == 200
+        until(lambda: "page" in seen)
+    assert seen == {"cells": before, "page": min(19, before + 10)}
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -25,7 +27,7 @@ from discreet.serve.http.security import Authenticator
 from discreet.serve.http.service import Service
 from discreet.serve.open import TableBuilder
 from discreet.serve.page import routes as page
-from discreet.serve.page.routes import prepare_page
+from discreet.serve.page.routes import page_files, prepare_page
 from discreet.serve.page.scripts import vega_bundle
 from discreet.serve.sdmx import routes as sdmx
 
@@ -75,7 +77,9 @@ def create_app(
     async def life(_app: FastAPI) -> AsyncIterator[None]:
         worker.start()
         ended = Event()
-        page_work = (partial(prepare_page, ended.is_set), _bundle_vega) if charts else ()
+        page_work = (
+            (page_files, _give_way, partial(prepare_page, ended.is_set), _bundle_vega) if charts else ()
+        )
         work = (partial(builder.prepare, ended.is_set), *page_work)
         preparing = Thread(target=_prepare, args=(work, ended), name="prepare", daemon=True)
         preparing.start()
@@ -103,6 +107,12 @@ def create_app(
         app.include_router(router)
     _surround(app, settings, rates, service)
     return app
+
+
+def _give_way() -> None:
+    """Let this thread have a processor only where no answer needs it; it should compress and wait, not interpret."""
+    if sys.platform == "linux":  # elsewhere it would be the whole process
+        os.nice(10)
 
 
 def _bundle_vega() -> None:
