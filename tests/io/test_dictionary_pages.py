@@ -1,8 +1,10 @@
 """Columns of codes read from their pages: the same values as Arrow reads, whoever wrote them; all else is Arrow's."""
 
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, BinaryIO
 
 import duckdb
 import numpy as np
@@ -13,9 +15,15 @@ import pytest
 
 from discreet.errors import Mistakes
 from discreet.io import dictionary_pages, files
-from discreet.io.dictionary_pages import coded_columns
+from discreet.io.dictionary_pages import CodedColumn, DamagedPages, coded_columns
 
 Texts = list[str | None]
+
+
+@pytest.fixture(autouse=True)
+def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read the codes of small row groups from their pages, too."""
+    monkeypatch.setattr(files, "FEWEST", 1)
 
 
 def table(texts: Texts, is_nullable: bool = True) -> pa.Table:
@@ -36,8 +44,13 @@ def is_read_here(path: Path, name: str = "code") -> list[bool]:
     metadata = pq.read_metadata(path)
     with path.open("rb") as file:
         return [
-            name in coded_columns(file, metadata, group, [name]) for group in range(metadata.num_row_groups)
+            name in coded_columns(file, metadata, group, {name: place_of(metadata, name)})
+            for group in range(metadata.num_row_groups)
         ]
+
+
+def place_of(metadata: pq.FileMetaData, name: str) -> int:
+    return next(k for k in range(metadata.num_columns) if metadata.schema.column(k).path == name)
 
 
 def read(path: Path, columns: tuple[str, ...] = ("code", "id")) -> Texts | None:
@@ -89,7 +102,7 @@ def test_any_part_of_a_row_group(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(table(texts), path, data_page_size=20, write_batch_size=13)
     with path.open("rb") as file:
-        column = coded_columns(file, pq.read_metadata(path), 0, ["code"])["code"]
+        column = coded_columns(file, pq.read_metadata(path), 0, {"code": 0})["code"]
     assert len(column.pages) > 20
     for first in range(0, 500, 17):
         for records in {1, 2, min(13, 500 - first), min(26, 500 - first), 500 - first}:
@@ -212,7 +225,7 @@ def test_a_cut_file_is_refused(tmp_path: Path) -> None:
     metadata = pq.read_metadata(path)
     path.write_bytes(path.read_bytes()[:40])
     with path.open("rb") as file:
-        assert coded_columns(file, metadata, 0, ["code"]) == {}
+        assert coded_columns(file, metadata, 0, {"code": 0}) == {}
     assert read(path) is None
 
 
@@ -235,3 +248,232 @@ def test_a_page_that_arrow_skips_is_not_lost(tmp_path: Path, use_dictionary: boo
     assert sum(batch.num_rows for batch in pq.ParquetFile(path).iter_batches()) < 1000
     with pytest.raises(Mistakes, match="a damaged Parquet file"):
         list(files._read_parquet(path, None, ["id"], [], "persons"))
+
+
+def number(value: int) -> bytes:
+    """A number of seven bits a byte."""
+    found = []
+    while value >= 128:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def page(body: bytes, values: int, *, is_dictionary: bool = False, size: int | None = None) -> bytes:
+    """A page, and its header in compact Thrift: kind, bytes decompressed and stored, values and encodings."""
+    size = len(body) if size is None else size
+    first = b"\x15" + number(4 if is_dictionary else 0)
+    sizes = b"\x15" + number(2 * size) + b"\x15" + number(2 * len(body))
+    about = b"\x15" + number(2 * values)
+    about += b"\x15\x00" if is_dictionary else b"\x15\x10\x15\x06\x15\x06"
+    return first + sizes + (b"\x4c" if is_dictionary else b"\x2c") + about + b"\x00\x00" + body
+
+
+def texts_page(*texts: bytes) -> bytes:
+    body = b"".join(len(text).to_bytes(4, "little") + text for text in texts)
+    return page(body, len(texts), is_dictionary=True)
+
+
+def column_of(
+    chunk: bytes, records: int, *, nullable: bool = False, codec: str = "UNCOMPRESSED", start: int = 4
+) -> CodedColumn | None:
+    """The column of a file that has some pages, and says so."""
+    stored = SimpleNamespace(
+        dictionary_page_offset=start,
+        data_page_offset=start + 1,
+        total_compressed_size=len(chunk),
+        num_values=records,
+        physical_type="BYTE_ARRAY",
+        compression=codec,
+        encodings=("PLAIN", "RLE_DICTIONARY"),
+        has_dictionary_page=True,
+        file_path="",
+    )
+    group = SimpleNamespace(num_rows=records, column=lambda _: stored)
+    kind = SimpleNamespace(max_repetition_level=0, max_definition_level=int(nullable))
+    metadata: Any = SimpleNamespace(schema=SimpleNamespace(column=lambda _: kind), row_group=lambda _: group)
+    return coded_columns(BytesIO(b"PAR1" + chunk), metadata, 0, {"code": 0}).get("code")
+
+
+def values_of(chunk: bytes, records: int, *, nullable: bool = False) -> Texts:
+    column = column_of(chunk, records, nullable=nullable)
+    assert column is not None
+    found: Texts = column.read(0, records).to_pylist()
+    return found
+
+
+def test_pages_by_hand() -> None:
+    """A run of one number, and a run of packed ones: 1, 2, 0, 1, 2, 0, 1, 2."""
+    places = b"\x02" + b"\x06\x02" + b"\x03" + bytes([0b01001001, 0b10010010])
+    assert values_of(texts_page(b"a", b"b", b"c") + page(places, 11), 11) == [*"ccc", *"bcabcabc"]
+
+
+def test_the_last_packed_numbers_may_be_cut() -> None:
+    texts = texts_page(b"a", b"b", b"c")
+    assert values_of(texts + page(b"\x02\x03" + bytes([0b01001001]), 4), 4) == [*"bcab"]
+    column = column_of(texts + page(b"\x02\x03" + bytes([0b01001001]), 5), 5)
+    assert column is not None
+    with pytest.raises(DamagedPages):
+        column.read(0, 5)
+
+
+def test_two_texts_may_be_the_same() -> None:
+    assert values_of(texts_page(b"a", b"a", b"", b"b") + page(b"\x02\x03\xe4\x00", 4), 4) == [
+        "a",
+        "a",
+        "",
+        "b",
+    ]
+
+
+def test_an_empty_dictionary_of_records_without_a_value() -> None:
+    levels = (2).to_bytes(4, "little") + b"\x14\x00"
+    assert (
+        values_of(
+            texts_page()
+            + page(
+                levels,
+                10,
+            ),
+            10,
+            nullable=True,
+        )
+        == [None] * 10
+    )
+
+
+@pytest.mark.parametrize("width", [9, 15, 16, 31, 32])
+def test_the_number_of_a_run_may_be_wider_than_stated(width: int) -> None:
+    """Such numbers are too large, or negative where they are put: kernels would count other memory."""
+    size = (width + 7) // 8
+    for wrong in (b"\xff" * size, b"\x00" * (size - 1) + b"\x80", (2).to_bytes(size, "little")):
+        column = column_of(texts_page(b"a", b"b") + page(bytes([width]) + b"\x14" + wrong, 10), 10)
+        assert column is not None
+        with pytest.raises(DamagedPages):
+            column.read(0, 10)
+
+
+ONE = b"\x01" + b"\x14\x00"  # a run of ten times the first text
+HUGE = [1 << 31, 1 << 40, 1 << 61]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        *(page(b"\x01\x00\x00\x00a", huge, is_dictionary=True) + page(ONE, 10) for huge in HUGE),
+        *(page(b"\x01\x00\x00\x00a", 1, is_dictionary=True, size=huge) + page(ONE, 10) for huge in HUGE),
+        *(texts_page(b"a") + page(ONE, 10, size=huge) for huge in HUGE),
+        texts_page(b"a") + 4 * page(ONE, (1 << 62) - 1) + page(ONE, 14),  # they add up to 10 in 64 bits
+        texts_page(b"a") + texts_page(b"a") + page(ONE, 10),
+        texts_page(b"a") + page(ONE, 10) + b"\x00",
+        texts_page(b"a") + page(ONE, 0) + page(ONE, 10),
+        page(ONE, 10),
+        texts_page(b"a"),
+        b"",
+    ],
+)
+def test_pages_that_state_what_cannot_be_are_left_to_arrow(pages: bytes) -> None:
+    for codec in ("UNCOMPRESSED", "SNAPPY", "ZSTD"):
+        assert column_of(pages, 10, codec=codec) is None
+
+
+def test_a_page_of_very_many_records_is_left_to_arrow() -> None:
+    """A run of a few bytes may be that of 2^40 records."""
+    for records, is_here in ((1 << 20, True), (1 + (1 << 20), False), (1 << 40, False)):
+        run = page(b"\x01" + number(2 * records) + b"\x00", records)
+        assert (column_of(texts_page(b"a") + run, records) is not None) is is_here
+
+
+@pytest.mark.parametrize("start", [-(1 << 63), -1, 0, 5, 1 << 62])
+def test_pages_that_begin_elsewhere_are_left_to_arrow(start: int) -> None:
+    assert column_of(texts_page(b"a") + page(ONE, 10), 10, start=start) is None
+
+
+def test_no_more_records_than_there_are() -> None:
+    column = column_of(texts_page(b"a") + page(ONE, 10), 10)
+    assert column is not None
+    for first in (1, 10, 20):
+        with pytest.raises(DamagedPages, match="more records than stated"):
+            column.read(first, 10)
+
+
+def test_places_of_records_without_a_value_are_in_the_dictionary(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    written()(path, texts_of(1000, 5, 0.5, is_ordered=False, seed=9))
+    (batch,) = files._read_parquet(path, None, ["code"], ["code"], "persons")
+    places = np.frombuffer(batch.column("code").indices.buffers()[1], dtype=np.int16)[:1000]
+    assert places.min() == 0
+    assert places.max() == 4
+
+
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_a_damaged_end_of_a_file_is_refused_or_read(tmp_path: Path, compression: str) -> None:
+    """Where Python looks at some columns that are wrongly described, Arrow would end the process."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(table(texts_of(60, 3, 0.1, is_ordered=False, seed=10)), path, compression=compression)
+    sound = path.read_bytes()
+    begin, refused = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little"), 0
+    for at in range(begin, len(sound) - 8):
+        for value in {3, 40, 127, sound[at] ^ 1}:
+            path.write_bytes(sound[:at] + bytes([value]) + sound[at + 1 :])
+            try:
+                names = {"code", "id"} & set((schema := files._parquet_schema(path, None, "persons")).names)
+                texts = files._texts(schema, sorted(names & {"code"}))
+                list(files._read_parquet(path, None, sorted(names), texts, "persons"))
+            except Mistakes:
+                refused += 1
+    assert refused > 100
+
+
+def test_arrow_reads_small_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.parquet"
+    texts = texts_of(250, 5, 0.1, is_ordered=False, seed=11)
+    pq.write_table(table(texts), path, row_group_size=100)
+    seen: list[int] = []
+
+    def noted(file: BinaryIO, metadata: pq.FileMetaData, group: int, places: dict[str, int]) -> object:
+        seen.append(group)
+        return coded_columns(file, metadata, group, places)
+
+    monkeypatch.setattr(files, "coded_columns", noted)
+    for fewest, groups in ((50, [0, 1, 2]), (100, [0, 1]), (101, [])):
+        seen.clear()
+        monkeypatch.setattr(files, "FEWEST", fewest)
+        assert read(path) == texts
+        assert seen == groups
+
+
+def test_a_column_inside_another_one_may_have_the_same_path(tmp_path: Path) -> None:
+    """Its texts are not those of the column of this name."""
+    path = tmp_path / "a.parquet"
+    inner = pa.StructArray.from_arrays(
+        [pa.array(["x", "y"])], fields=[pa.field("b", pa.string(), nullable=False)]
+    )
+    fields = [pa.field("a.b", pa.string()), pa.field("a", inner.type, nullable=False)]
+    pq.write_table(pa.table([pa.array(["1", "2"]), inner], schema=pa.schema(fields)), path)
+    (batch,) = files._read_parquet(path, None, ["a.b"], ["a.b"], "persons")
+    assert batch.column("a.b").to_pylist() == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string()), pa.binary(), pa.json_()],
+)
+def test_columns_of_other_types_of_text(tmp_path: Path, kind: pa.DataType) -> None:
+    path = tmp_path / "a.parquet"
+    texts = texts_of(500, 5, 0.1, is_ordered=False, seed=12)
+    column = pa.array(texts, pa.string())
+    column = pa.ExtensionArray.from_storage(kind, column) if kind == pa.json_() else column.cast(kind)
+    pq.write_table(pa.table({"code": column}), path)
+    schema = files._parquet_schema(path, None, "persons")
+    batches = files._read_parquet(path, None, ["code"], files._texts(schema, ["code"]), "persons")
+    found = [one for batch in batches for one in batch.column("code").to_pylist()]
+    assert [one.decode() if isinstance(one, bytes) else one for one in found] == texts
+
+
+def test_all_records_have_the_columns_of_their_folder(tmp_path: Path) -> None:
+    """Where no column of the file is read, its records are counted nevertheless."""
+    (folder := tmp_path / "region=01").mkdir()
+    written()(folder / "a.parquet", texts_of(100, 5, 0, is_ordered=False, seed=13))
+    batches = files._read_parquet(folder / "a.parquet", tmp_path, ["region"], ["region"], "persons")
+    assert [one for batch in batches for one in batch.column("region").to_pylist()] == ["01"] * 100

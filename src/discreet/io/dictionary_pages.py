@@ -5,11 +5,14 @@ decodes the places through builders of whole arrays, a context for decompressing
 which takes several times as long as unpacking them. This module unpacks them, from columns that are not nested and
 whose every page has places; it judges that by the headers of the pages, and Arrow reads all other columns. What
 Parquet defines: https://parquet.apache.org/docs/file-format/ (pages, RLE and bit-packed hybrid, compact Thrift).
+
+Kernels have no bounds checks, and a damaged file may state anything: each number that it states is compared with what
+there is before it is used, and what is allocated for it has a limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, BinaryIO
@@ -22,16 +25,16 @@ from numpy.typing import NDArray
 from discreet.lazy import njit
 
 MOST_BYTES = 1 << 24  # of a column in a row group, compressed; Arrow reads larger ones piece by piece
+MOST_CONTENT = 1 << 26  # bytes of the same, decompressed
+MOST_VALUES = (
+    1 << 20
+)  # of a page, which is decoded for each batch that has some of them; texts of a dictionary
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "ZSTD": 2}  # compressed pages that state the size of their content
 ENCODINGS = {"PLAIN", "PLAIN_DICTIONARY", "RLE", "RLE_DICTIONARY"}
 FEWEST = 16  # bytes of a page and its header
 
-BODY, STORED, SIZE, VALUES = (
-    0,
-    1,
-    2,
-    3,
-)  # of a page: where it begins, its bytes, those decompressed, its values
+# of a page: where its body begins, its bytes, those decompressed, its values
+BODY, STORED, SIZE, VALUES = range(4)
 DATA_PAGE, DICTIONARY_PAGE = 0, 2  # kinds of pages
 PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8  # encodings
 UNCOMPRESSED, SNAPPY, ZSTD = CODECS.values()
@@ -56,7 +59,7 @@ def _number(data: Any, at: Any) -> Any:
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _field(data: Any, at: Any, before: Any) -> Any:
-    """The next field of a struct: its number, its type and where its value begins; -1 where there is none."""
+    """The next field of a struct: its number, its type and where its value begins; -1 after the last one."""
     if not 0 <= at < data.size:
         return 0, STOP, -1
     byte = np.int64(data[at])
@@ -128,9 +131,8 @@ def _page(data: Any, at: Any, is_first: Any) -> Any:
         is_known = kind == DICTIONARY_PAGE and encoding in (PLAIN, PLAIN_DICTIONARY)
     else:
         is_known = kind == DATA_PAGE and encoding in (PLAIN_DICTIONARY, RLE_DICTIONARY) and levels == RLE
-    if not is_known or min(stored, size, values) < 0 or at + stored > data.size:
-        at = -1
-    return stored, size, values, at
+    is_possible = 0 <= stored <= data.size - at and 0 <= size <= MOST_CONTENT and 0 <= values <= MOST_VALUES
+    return stored, size, values, at if is_known and is_possible else -1
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
@@ -193,39 +195,46 @@ def _unpack(data: Any, at: Any, width: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _hybrid(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
-    """Fill ``out`` with numbers stored as runs of one number and runs of packed ones; whether they are sound."""
-    k = 0
-    while k < out.size:
-        header, at = _number(data, at)
-        count = header >> 1
-        if at < 0 or at > end or count == 0:
-            return False
-        if header & 1:
-            if count > end or at + count * width > end:
-                return False
-            left = min(8 * count, out.size - k)
-            _unpack(data, at, width, out[k : k + left])
-            at += count * width
-        else:
-            left = min(count, out.size - k)
-            number = np.int64(0)
-            for byte in range((width + 7) // 8):
-                if at >= end:
-                    return False
-                number |= np.int64(data[at]) << (8 * byte)
-                at += 1
-            out[k : k + left] = number
-        k += left
-    return True
-
-
-@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _are_below(numbers: Any, limit: Any) -> Any:
     largest = np.int64(-1)
     for k in range(numbers.size):
         largest = max(largest, np.int64(numbers[k]))
     return largest < limit
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _hybrid(data: Any, at: Any, end: Any, width: Any, limit: Any, out: Any) -> Any:
+    """Fill ``out`` with numbers, stored as runs of one number and runs of packed ones; whether all are below a limit.
+
+    ``out`` has room for numbers of ``width`` bits; that of a run has whole bytes, and is compared before it is put in.
+    """
+    k = 0
+    while k < out.size:
+        header, at = _number(data, at)
+        count = min(header >> 1, out.size)  # a run may be longer than what there is room for
+        if not 0 <= at <= end or count == 0:
+            return False
+        if header & 1:
+            left = min(8 * count, out.size - k)
+            if at + (left * width + 7) // 8 > end:  # some writers leave out the rest of the last eight
+                return False
+            packed = out[k : k + left]
+            _unpack(data, at, width, packed)
+            if not _are_below(packed, limit):
+                return False
+            at += count * width
+        else:
+            left, number, size = min(count, out.size - k), np.int64(0), (width + 7) // 8
+            if at + size > end:
+                return False
+            for byte in range(size):
+                number |= np.int64(data[at + byte]) << (8 * byte)
+            if number >= limit:
+                return False
+            out[k : k + left] = number
+            at += size
+        k += left
+    return True
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
@@ -243,7 +252,7 @@ def _levels(data: Any, at: Any, end: Any, levels: Any) -> Any:
     header, begin = _number(data, at)
     if 0 <= begin < after and not header & 1 and header >> 1 >= levels.size and data[begin] == 1:
         return -1, after
-    if not _hybrid(data, at, after, 1, levels) or not _are_below(levels, 2):
+    if not _hybrid(data, at, after, 1, 2, levels):
         return -2, end
     present = 0
     for k in range(levels.size):
@@ -291,9 +300,9 @@ def _decode_page(
         return -1
     is_direct = present < 0 and out.size == count and width <= narrow
     if is_direct:
-        return 0 if _hybrid(data, at + 1, end, width, out) and _are_below(out, texts) else -1
+        return 0 if _hybrid(data, at + 1, end, width, texts, out) else -1
     found = spare[:numbers]
-    if not _hybrid(data, at + 1, end, width, found) or not _are_below(found, texts):
+    if not _hybrid(data, at + 1, end, width, texts, found):
         return -1
     if present >= 0:
         return _with_gaps(levels, found, first, texts, out)
@@ -366,7 +375,7 @@ def _stated_size(data: Any, at: Any, end: Any, codec: Any) -> Any:
 def _are_of_stated_size(data: Any, pages: Any, codec: Any) -> Any:
     """Whether compressed pages state the size of their content, as their headers do.
 
-    Zstandard and Snappy refuse contents of another size; Arrow does not say how much of it there was.
+    Zstandard and Snappy refuse contents of another size; Arrow does not report how much of it there was.
     """
     for page in range(len(pages)):
         at, stored = pages[page, BODY], pages[page, STORED]
@@ -376,7 +385,7 @@ def _are_of_stated_size(data: Any, pages: Any, codec: Any) -> Any:
 
 
 class DamagedPages(pa.ArrowInvalid):  # type: ignore[misc]
-    """Pages have other contents than their headers say."""
+    """Pages have other contents than their headers state."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -391,7 +400,9 @@ class CodedColumn:
     is_nullable: bool
 
     def read(self, first: int, records: int) -> pa.DictionaryArray:
-        """Some records of the row group."""
+        """Some records of the row group, at least one."""
+        if first + records > self.ends[-1]:
+            raise DamagedPages("more records than stated")
         begin, end = np.searchsorted(self.ends, [first, first + records - 1], side="right")
         pages = self.pages[begin : end + 1]
         data, starts = _bodies(self.chunk, pages, self.codec)
@@ -415,18 +426,18 @@ class CodedColumn:
         )
         if gaps < 0:
             raise DamagedPages("damaged pages")
-        found = pa.array(places, mask=places == number) if gaps else pa.array(places)
+        missing = places == number if gaps else None
+        if missing is not None:
+            places[missing] = 0  # Arrow also looks at places that are masked
+        found = pa.array(places, mask=missing)
         return pa.DictionaryArray.from_arrays(found, self.texts, safe=False)  # the places are judged
 
 
 def coded_columns(
-    file: BinaryIO, metadata: pq.FileMetaData, group: int, names: Sequence[str]
+    file: BinaryIO, metadata: pq.FileMetaData, group: int, places: Mapping[str, int]
 ) -> dict[str, CodedColumn]:
-    """Those of some columns of a row group that can be read here; ``names`` are columns of text."""
-    if not names:
-        return {}
-    places = {metadata.schema.column(k).path: k for k in range(metadata.num_columns)}
-    found = {name: _coded_column(file, metadata, group, places[name]) for name in names if name in places}
+    """Those of some columns of text of a row group that can be read here; ``places``: their numbers in the file."""
+    found = {name: _coded_column(file, metadata, group, number) for name, number in places.items()}
     return {name: column for name, column in found.items() if column is not None}
 
 
@@ -442,15 +453,21 @@ def _coded_column(file: BinaryIO, metadata: pq.FileMetaData, group: int, number:
     )
     if not is_known or not stored.has_dictionary_page or stored.file_path or not 0 < size <= MOST_BYTES:
         return None
-    if not start or start > stored.data_page_offset or records != metadata.row_group(group).num_rows:
+    if (
+        start is None
+        or not 0 < start <= stored.data_page_offset
+        or records != metadata.row_group(group).num_rows
+    ):
         return None
     file.seek(start)
     chunk = np.frombuffer(file.read(size), dtype=np.uint8)
     pages = np.empty((len(chunk) // FEWEST + 2, 4), dtype=np.int64)
     listed = _list_pages(chunk, pages) if len(chunk) == size else -1
+    if listed < 2:
+        return None
     pages = pages[:listed].copy()
     ends = np.cumsum(pages[1:, VALUES])
-    if listed < 2 or ends[-1] != records or (pages[1:, VALUES] == 0).any():
+    if ends[-1] != records or (pages[1:, VALUES] == 0).any() or pages[:, SIZE].sum() > MOST_CONTENT:
         return None
     codec = CODECS[stored.compression]
     if codec == UNCOMPRESSED:

@@ -6,9 +6,9 @@ import codecs
 import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,11 +20,14 @@ import pyarrow.parquet as pq
 from discreet.errors import Mistakes, mistake
 from discreet.io.csv_form import LATIN, UTF8, CsvForm, csv_form, first_rows
 from discreet.io.csv_parts import FileRange, record_starts
-from discreet.io.dictionary_pages import coded_columns
+from discreet.io.dictionary_pages import CodedColumn, coded_columns
 from discreet.io.header import headerless, is_record, may_be_shown
 from discreet.programme.sources import Dialect, FileFormat, FileSource
 
 BATCH = 1 << 18  # records at a time: enough for order to pay, few enough to stay near the processor
+FEWEST = (
+    1 << 16
+)  # records of a row group whose codes are read from its pages: Arrow is faster with smaller ones
 Reader = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
 
 
@@ -290,18 +293,22 @@ def _read_parquet(
     key: str,
     row_groups: Iterable[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    groups = None if row_groups is None else list(row_groups)
     folders = {name: value for name, value in _partition(path, root).items() if name in columns}
     try:
         metadata = pq.read_metadata(path.absolute())
-        coded = _with_dictionaries(metadata, [name for name in texts if name not in folders], groups)
+        groups = list(range(metadata.num_row_groups) if row_groups is None else row_groups)
+        places = _text_places(path, metadata, set(texts) - folders.keys(), groups)
         with pq.ParquetFile(
-            path.absolute(), metadata=metadata, read_dictionary=coded, buffer_size=_BUFFER, pre_buffer=False
+            path.absolute(),
+            metadata=metadata,
+            read_dictionary=list(places),
+            buffer_size=_BUFFER,
+            pre_buffer=False,
         ) as file:
             own = set(file.schema_arrow.names)
             named = {name: value for name, value in folders.items() if name not in own}
             read = [name for name in columns if name not in named]
-            for batch in _read_groups(path, file, read, coded, groups):
+            for batch in _read_groups(path, file, read, places, groups):
                 yield _with_columns(batch, named, texts) if named else batch
     except MemoryError:
         raise _too_large(path, key) from None
@@ -310,33 +317,46 @@ def _read_parquet(
 
 
 def _read_groups(
-    path: Path, file: pq.ParquetFile, columns: list[str], coded: list[str], groups: Sequence[int] | None
+    path: Path, file: pq.ParquetFile, columns: list[str], places: Mapping[str, int], groups: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
-    """Read some row groups: columns of codes from their pages where that is possible, all others by Arrow."""
+    """Read some row groups: columns of codes from the pages of large ones where that is possible, all else by Arrow."""
     with path.open("rb") as pages:
-        for group in range(file.metadata.num_row_groups) if groups is None else groups:
-            own = coded_columns(pages, file.metadata, group, coded)
-            first = 0
-            for rows, others in _read_others(file, [name for name in columns if name not in own], group):
-                found = others | {name: column.read(first, rows) for name, column in own.items()}
-                yield pa.RecordBatch.from_arrays(list(found.values()), names=list(found))
-                first += rows
-            if first != file.metadata.row_group(group).num_rows:
-                raise pa.ArrowInvalid("fewer records than stated")
+        for is_large, some in groupby(groups, lambda group: _records(file, [group]) >= FEWEST):
+            if not is_large:
+                yield from _read_by_arrow(file, columns, list(some))
+                continue
+            for group in some:
+                own = coded_columns(pages, file.metadata, group, places)
+                others = _read_by_arrow(file, [name for name in columns if name not in own], [group])
+                yield from _with_coded(others, own) if own else others
 
 
-def _read_others(
-    file: pq.ParquetFile, columns: list[str], group: int
-) -> Iterator[tuple[int, dict[str, pa.Array]]]:
-    """The number of records of each batch of a row group, and their columns as Arrow reads them."""
-    if columns:
-        for batch in file.iter_batches(batch_size=BATCH, columns=columns, row_groups=[group]):
-            batch = _with_plain_texts(batch)
-            require_sound(batch)
-            yield batch.num_rows, dict(zip(batch.schema.names, batch.columns, strict=True))
-        return
-    records = file.metadata.row_group(group).num_rows
-    yield from ((min(BATCH, records - first), {}) for first in range(0, records, BATCH))
+def _with_coded(
+    batches: Iterable[pa.RecordBatch], coded: Mapping[str, CodedColumn]
+) -> Iterator[pa.RecordBatch]:
+    """The batches of a row group, with its columns that are read from their pages."""
+    first = 0
+    for batch in batches:
+        found = dict(zip(batch.schema.names, batch.columns, strict=True))
+        found |= {name: column.read(first, batch.num_rows) for name, column in coded.items()}
+        yield pa.RecordBatch.from_arrays(list(found.values()), names=list(found))
+        first += batch.num_rows
+
+
+def _read_by_arrow(file: pq.ParquetFile, columns: list[str], groups: list[int]) -> Iterator[pa.RecordBatch]:
+    """Some columns of row groups as Arrow reads them; batches without columns have a number of records, too."""
+    records = 0
+    for batch in file.iter_batches(batch_size=BATCH, columns=columns, row_groups=groups):
+        batch = _with_plain_texts(batch)
+        require_sound(batch)
+        records += batch.num_rows
+        yield batch
+    if records != _records(file, groups):
+        raise pa.ArrowInvalid("fewer records than stated")
+
+
+def _records(file: pq.ParquetFile, groups: Iterable[int]) -> int:
+    return sum(file.metadata.row_group(group).num_rows for group in groups)
 
 
 def _with_plain_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -347,20 +367,40 @@ def _with_plain_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _with_dictionaries(
-    metadata: pq.FileMetaData, names: list[str], groups: Sequence[int] | None
-) -> list[str]:
-    """The columns that Arrow can read with dictionaries: it refuses to where texts are stored as differences."""
-    places = {metadata.schema.column(k).path: k for k in range(metadata.num_columns)} if names else {}
-    numbers = range(metadata.num_row_groups) if groups is None else groups
-    stored = [metadata.row_group(number) for number in numbers]
-    differences = {
-        name
-        for name in names
-        for group in stored
-        if name in places and any("DELTA" in one for one in group.column(places[name]).encodings)
+def _text_places(
+    path: Path, metadata: pq.FileMetaData, names: Collection[str], groups: Sequence[int]
+) -> dict[str, int]:
+    """The columns that Arrow can read with dictionaries: it refuses to where texts are stored as differences.
+
+    Their numbers in the file; a column inside another one may have the same path.
+    """
+    columns = (metadata.schema.column(k) for k in range(metadata.num_columns)) if names else ()
+    places = {
+        column.path: k
+        for k, column in enumerate(columns)
+        if column.path in names and column.path == column.name
     }
-    return [name for name in names if name not in differences]
+    if places:
+        _require_described(path, metadata, list(places.values()), groups)
+    for group in groups if places else ():
+        stored = metadata.row_group(group)
+        for name, k in list(places.items()):
+            if any("DELTA" in one for one in stored.column(k).encodings):
+                del places[name]
+    return places
+
+
+def _require_described(
+    path: Path, metadata: pq.FileMetaData, columns: list[int], groups: Sequence[int]
+) -> None:
+    """Let Arrow open columns in each row group, and read nothing: it refuses those that are wrongly described.
+
+    Where Python looks at such a description, Arrow raises an exception in C++ that ends the process.
+    """
+    with pq.ParquetFile(path.absolute(), metadata=metadata, pre_buffer=False) as file:
+        for group in groups:
+            for _ in file.reader.iter_batches(0, row_groups=[group], column_indices=columns):
+                pass
 
 
 def require_sound(batch: pa.RecordBatch) -> None:
