@@ -37,7 +37,7 @@ from discreet.tabulate.tables import ConfidentialTable, ProtectedTable
 def true_counts(run: Run, cubes: Sequence[Cube]) -> Truth:
     """Count cubes before swapping, and after it where the programme swaps.
 
-    Without keys of records nothing tells which cells count the same ones.
+    Without keys of records it is not known which cells count the same ones.
     """
     original, records = _counted(run, cubes)
     places = run.places()
@@ -158,7 +158,7 @@ def open_counts(
     progress: Progress | None = None,
     others: Iterable[Case] = (),
 ) -> Case:
-    """The same for measures that compare counts alone: keys of records are not known.
+    """The same for measures that only compare counts: keys of records are not known.
 
     The release states the digest of its records, so that these are the ones that were judged when it was made: ids and
     structural zeros, which change no count, are not judged again. Records without a digest, in a database, are.

@@ -26,9 +26,7 @@ from discreet.lazy import njit
 
 MOST_BYTES = 1 << 24  # of a column in a row group, compressed; Arrow reads larger ones piece by piece
 MOST_CONTENT = 1 << 26  # bytes of the same, decompressed
-MOST_VALUES = (
-    1 << 20
-)  # of a page, which is decoded for each batch that has some of them; texts of a dictionary
+MOST_VALUES = 1 << 20  # of a page, which is decoded for each batch that has some; texts of a dictionary
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "ZSTD": 2}  # compressed pages that state the size of their content
 ENCODINGS = {"PLAIN", "PLAIN_DICTIONARY", "RLE", "RLE_DICTIONARY"}
 FEWEST = 16  # bytes of a page and its header
@@ -136,7 +134,7 @@ def _page(data: Any, at: Any, is_first: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _list_pages(data: Any, pages: Any) -> Any:
+def _list_pages(data: Any, pages: Any) -> int:
     """List the pages of a column in a row group; the number of pages, or -1 where one of them is of another kind."""
     at, listed = 0, 0
     while at < data.size:
@@ -151,7 +149,7 @@ def _list_pages(data: Any, pages: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _list_texts(data: Any, ends: Any, content: Any) -> Any:
+def _list_texts(data: Any, ends: Any, content: Any) -> int:
     """Separate the texts of a dictionary from their lengths; the number of their bytes, or -1."""
     at, end = np.int64(0), np.int64(0)
     for k in range(ends.size):
@@ -168,7 +166,7 @@ def _list_texts(data: Any, ends: Any, content: Any) -> Any:
         at += length
         end += length
         ends[k] = end
-    return end
+    return int(end)
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
@@ -203,7 +201,7 @@ def _are_below(numbers: Any, limit: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _hybrid(data: Any, at: Any, end: Any, width: Any, limit: Any, out: Any) -> Any:
+def _hybrid(data: Any, at: Any, end: Any, width: Any, limit: Any, out: Any) -> bool:
     """Fill ``out`` with numbers, stored as runs of one number and runs of packed ones; whether all are below a limit.
 
     ``out`` has room for numbers of ``width`` bits; that of a run has whole bytes, and is compared before it is put in.
@@ -324,7 +322,7 @@ def _decode(
     levels: Any,
     spare: Any,
     out: Any,
-) -> Any:
+) -> int:
     """Fill ``out`` with the places of records, after the first ``skipped`` of the first page.
 
     A record without a value has the place ``texts``, which is their number. Numbers of up to ``narrow`` bits fit into
@@ -372,7 +370,7 @@ def _stated_size(data: Any, at: Any, end: Any, codec: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _are_of_stated_size(data: Any, pages: Any, codec: Any) -> Any:
+def _are_of_stated_size(data: Any, pages: Any, codec: Any) -> bool:
     """Whether compressed pages state the size of their content, as their headers do.
 
     Zstandard and Snappy refuse contents of another size; Arrow does not report how much of it there was.

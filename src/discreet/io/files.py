@@ -27,7 +27,7 @@ from discreet.programme.sources import Dialect, FileFormat, FileSource
 BATCH = 1 << 18  # records at a time: enough for order to pay, few enough to stay near the processor
 FEWEST = (
     1 << 16
-)  # records of a row group whose codes are read from its pages: Arrow is faster with smaller ones
+)  # records of a row group whose codes are read from its pages: Arrow reads smaller ones faster
 Reader = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
 
 

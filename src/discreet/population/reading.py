@@ -70,7 +70,7 @@ class Needs:
         return self.record_key or self.id_column
 
     def counts_only(self) -> Needs:
-        """What counting alone needs, of records that were judged before: no ids, keys and structural zeros."""
+        """What counts need, of records that were judged before: no ids, keys and structural zeros."""
         return replace(self, id_column=None, record_key=None, rules=())
 
     def plain_columns(self) -> list[str]:
