@@ -266,7 +266,7 @@ class CubeCounter:
             return self._alone[k]
         walk, at = self._counted[k]
         grid = DenseGrid(self._cubes[k], AxisRows(self._cubes[k], _NO_ROWS, _NO_ROWS))
-        grid.gather(walk.parents[at].positions(self._cubes[k]), walk.cells(at))
+        grid.gather(*walk.parents[at].shares(walk.cells(at), self._cubes[k]))
         return grid
 
 
@@ -357,13 +357,14 @@ class _Rows:
     def nodes(self, block: EncodedRecords, pool: Executor) -> Nodes:
         """The numbers of the records of a block; the next block overwrites them."""
         nodes = self._room_for(len(block))
+        columns = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
 
-        def fill(task: tuple[_Translation, NDArray[np.uint8] | NDArray[np.uint32]]) -> None:
-            table, out = task
-            table.fill(block.codes[table.variable], out)
+        def fill(variable: str) -> None:
+            for table, out in columns:
+                if table.variable == variable:
+                    table.fill(block.codes[variable], out)
 
-        tasks = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
-        for _ in pool.map(fill, tasks):
+        for _ in pool.map(fill, {table.variable for table, _ in columns}):
             pass
         return nodes
 

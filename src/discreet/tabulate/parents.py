@@ -109,16 +109,20 @@ class Parent:
         """The number of its cells; asked for when all cubes are in it."""
         return cells_in(self.cross)
 
-    def positions(self, cube: Cube) -> NDArray[np.uint32]:
-        """The finest cell of the cube that contains each cell of the parent."""
+    def shares(self, cells: Sums, cube: Cube) -> tuple[NDArray[np.uint32], Sums]:
+        """What the cells add to a cube: positions of its finest cells, of which several may be the same, and sums."""
+        crossed = {axis.variable for axis in cube.axes if len(axis) > 1}
+        added_up = tuple(k for k, name in enumerate(self.cross) if name not in crossed)
+        sums = cells.reshape([classes.number for classes in self.cross.values()]).sum(axis=added_up)
         position = np.zeros(1, dtype=np.uint32)
         for name, classes in self.cross.items():
             steps = np.zeros(classes.number, dtype=np.uint32)
             for axis, stride in zip(cube.axes, cube.strides, strict=True):
                 if axis.variable == name and len(axis) > 1:
                     steps += (axis.node_of_leaf[classes.first_leaves] * stride).astype(np.uint32)
-            position = np.add.outer(position, steps).ravel()
-        return position
+            if name in crossed:
+                position = np.add.outer(position, steps).ravel()
+        return position, sums.ravel()
 
 
 def parents_of(cubes: Mapping[int, Cube], room: int = 0) -> list[Parent]:
@@ -144,7 +148,20 @@ def parents_of(cubes: Mapping[int, Cube], room: int = 0) -> list[Parent]:
             parent.cross = partitions.joint(parent.cross, crosses[k])
             parent.cubes.append(k)
             parent.room += cubes[k].size
+    for parent in parents:
+        parent.cross = _in_order(parent.cross)
     return parents
+
+
+def _in_order(cross: Cross) -> Cross:
+    """The order in which a parent's cells lie near each other for records that follow each other.
+
+    What a cube crosses first, mostly the geography that records are ordered by, varies slowest. The next variables are
+    in most cubes, so they vary fastest: the others are then added up in long rows. In a census these are sex and age,
+    whose codes are all frequent, and a rare code of another variable is far from all frequent ones.
+    """
+    names = list(cross)
+    return {name: cross[name] for name in (*names[:1], *reversed(names[1:]))}
 
 
 def can_share(cube: Cube) -> bool:

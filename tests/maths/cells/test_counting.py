@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +32,38 @@ def test_counting_equals_bincount(seed: int, records: int) -> None:
     expected = np.zeros(cells.size, dtype=np.uint64)
     np.add.at(expected, position, added)
     assert (cells == expected).all()
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.lists(st.integers(2, 60), min_size=1, max_size=6).filter(lambda shape: math.prod(shape) <= 1 << 21),
+    st.lists(st.booleans(), min_size=6, max_size=6),
+    st.booleans(),
+)
+def test_positions_are_exact_below_and_above_16_bits(
+    seed: int, shape: list[int], are_wide: list[bool], is_corner: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = [
+        np.full(100, size - 1) if is_corner and rng.random() < 0.5 else rng.integers(0, size, 100)
+        for size in shape
+    ]
+    strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    order = rng.permutation(len(shape))
+    narrow, wide = ([k for k in order if are_wide[k] is kind] for kind in (False, True))
+    records = [
+        column
+        for some, kind in ((narrow, np.uint8), (wide, np.uint32))
+        for column in (
+            np.array([nodes[k] for k in some], dtype=kind).reshape(len(some), 100),
+            np.arange(len(some)),
+            np.array([strides[k] for k in some], dtype=np.uint32),
+        )
+    ]
+    cells = np.zeros(math.prod(shape), dtype=np.uint64)
+    counting.count_cube(cells, np.ones(100, dtype=np.uint64), *records, 0, 100)
+    position = sum(node * stride for node, stride in zip(nodes, strides, strict=True))
+    assert (cells == np.bincount(position, minlength=cells.size)).all()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20_000), st.booleans(), st.sampled_from([300, 7_000]))

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from discreet.lazy import njit
 
 TILE = 4096  # records whose cell positions stay in the first-level cache
+WALKED = 1 << 14  # records for which a grid is loaded into the caches once, among others
+SHORT = np.uint32(1 << 16)  # of a stride: numbers below it take 16 bits
 SMALL_GRID = 1 << 15  # cells; four such grids stay in the second-level cache
 _32 = np.uint64(32)
 _ONE = np.uint64(1)
@@ -18,9 +20,17 @@ _LOW = np.uint64(0xFFFFFFFF)
 Accumulators = NDArray[np.uint64]
 
 
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _increments(keys: Any, out: Any) -> None:
+    for r in range(keys.size):
+        out[r] = (np.uint64(keys[r]) << _32) | _ONE
+
+
 def increments(keys: NDArray[np.uint32]) -> Accumulators:
     """What each record adds to the cell it falls in: its key above, one below."""
-    return (keys.astype(np.uint64) << _32) | _ONE
+    out = np.empty(len(keys), dtype=np.uint64)
+    _increments(keys, out)
+    return out
 
 
 def counts_of(cells: Accumulators) -> NDArray[np.int64]:
@@ -48,7 +58,18 @@ def keep_bits(words: Any, codes: Any, table: Any) -> None:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _largest_short(strides: Any) -> int:
+    """The largest stride of at most 2^16."""
+    largest = 0
+    for stride in strides:
+        if largest < stride <= SHORT:
+            largest = stride
+    return largest
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _place(
+    low: Any,
     position: Any,
     narrow: Any,
     narrow_rows: Any,
@@ -59,13 +80,27 @@ def _place(
     start: Any,
     size: Any,
 ) -> None:
-    """Find the cell of each of ``size`` records from ``start`` on, in loops that vectorise."""
-    position[:size] = np.uint32(0)
+    """Find the cell of each of ``size`` records from ``start`` on, in loops that vectorise.
+
+    In a grid all that is below a stride adds up to less than it: the nodes below one of at most 2^16 are added up in 16
+    bits, twice as many at a time.
+    """
+    most = max(_largest_short(narrow_strides), _largest_short(wide_strides))
+    low[:size] = np.uint16(0)
     for k in range(narrow_rows.size):
-        row = narrow[narrow_rows[k], start : start + size]
-        stride = narrow_strides[k]
-        for r in range(size):
-            position[r] += np.uint32(row[r]) * stride
+        if narrow_strides[k] < most:
+            row = narrow[narrow_rows[k], start : start + size]
+            step = np.uint16(narrow_strides[k])
+            for r in range(size):
+                low[r] += np.uint16(row[r]) * step
+    for r in range(size):
+        position[r] = low[r]
+    for k in range(narrow_rows.size):
+        if narrow_strides[k] >= most:
+            row = narrow[narrow_rows[k], start : start + size]
+            stride = narrow_strides[k]
+            for r in range(size):
+                position[r] += np.uint32(row[r]) * stride
     for k in range(wide_rows.size):
         broad = wide[wide_rows[k], start : start + size]
         stride = wide_strides[k]
@@ -75,6 +110,7 @@ def _place(
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _count_cube(
+    low: Any,
     position: Any,
     cells: Any,
     added: Any,
@@ -89,9 +125,14 @@ def _count_cube(
 ) -> None:
     for start in range(first, last, TILE):
         size = min(TILE, last - start)
-        _place(position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
+        _place(low, position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
         for r in range(size):
             cells[position[r]] += added[start + r]
+
+
+def _room() -> tuple[NDArray[np.uint16], NDArray[np.uint32]]:
+    """Memory for the positions of a tile of records."""
+    return np.empty(TILE, dtype=np.uint16), np.empty(TILE, dtype=np.uint32)
 
 
 def count_cube(cells: Accumulators, *records: Any) -> None:
@@ -99,11 +140,12 @@ def count_cube(cells: Accumulators, *records: Any) -> None:
 
     The nodes of axes with at most 256 of them are rows of ``narrow`` (uint8), the others of ``wide`` (uint32).
     """
-    _count_cube(np.empty(TILE, dtype=np.uint32), cells, *records)
+    _count_cube(*_room(), cells, *records)
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _count_parents(
+    low: Any,
     position: Any,
     cells: Any,
     begin: Any,
@@ -119,8 +161,8 @@ def _count_parents(
 ) -> None:
     one, two = position[0], position[1]
     parents = begin.size - 1
-    for start in range(0, added.size, TILE):
-        size = min(TILE, added.size - start)
+    for start in range(0, added.size, WALKED):
+        size = min(WALKED, added.size - start)
         part = added[start : start + size]
         for p in range(0, parents, 2):
             together = min(2, parents - p)
@@ -128,6 +170,7 @@ def _count_parents(
                 here = slice(narrow_first[q], narrow_first[q + 1])
                 there = slice(wide_first[q], wide_first[q + 1])
                 _place(
+                    low,
                     position[q - p],
                     narrow,
                     narrow_rows[here],
@@ -155,7 +198,8 @@ def count_parents(cells: Accumulators, *records: Any) -> None:
     Some records are counted into all grids before the next ones: their nodes are read from memory once. They are
     counted into two grids at a time, because an addition may wait for the one before it in its grid.
     """
-    _count_parents(np.empty((2, TILE), dtype=np.uint32), cells, *records)
+    low, positions = np.empty(WALKED, dtype=np.uint16), np.empty((2, WALKED), dtype=np.uint32)
+    _count_parents(low, positions, cells, *records)
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
@@ -167,6 +211,7 @@ def add_at(cells: Any, position: Any, added: Any) -> None:
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _largest_in_cube(
+    low: Any,
     position: Any,
     cells: Any,
     given: Any,
@@ -179,18 +224,19 @@ def _largest_in_cube(
 ) -> None:
     for start in range(0, given.size, TILE):
         size = min(TILE, given.size - start)
-        _place(position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
+        _place(low, position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
         for r in range(size):
             cells[position[r]] = max(cells[position[r]], given[start + r])
 
 
 def largest_in_cube(cells: Accumulators, *records: Any) -> None:
     """As count_cube for all records, but a cell holds the largest of its records' values instead of their sum."""
-    _largest_in_cube(np.empty(TILE, dtype=np.uint32), cells, *records)
+    _largest_in_cube(*_room(), cells, *records)
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def _count_keys(
+    low: Any,
     position: Any,
     lanes: Any,
     cells: Any,
@@ -206,7 +252,7 @@ def _count_keys(
     one, two, three = (lanes[0], lanes[1], lanes[2]) if lanes.size else (cells, cells, cells)
     for start in range(0, keys.size, TILE):
         size = min(TILE, keys.size - start)
-        _place(position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
+        _place(low, position, narrow, narrow_rows, narrow_strides, wide, wide_rows, wide_strides, start, size)
         part = keys[start : start + size]
         if inside.size:
             chosen = inside[start : start + size]
@@ -233,7 +279,7 @@ def count_keys(cells: Accumulators, *records: Any) -> None:
     an addition waits for the one before it there: so a small grid is counted in four that are added up at the end.
     """
     lanes = np.zeros((3, cells.size if cells.size <= SMALL_GRID else 0), dtype=np.uint64)
-    _count_keys(np.empty(TILE, dtype=np.uint32), lanes, cells, *records)
+    _count_keys(*_room(), lanes, cells, *records)
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
