@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 from threading import Thread
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import IO, Any
 
 import numpy as np
@@ -302,7 +302,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     def sleep(seconds: float) -> None:
         raise Waited
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(kernels, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
 
 
 def locked_elsewhere(path: Path, mode: int = 0o644) -> IO[str]:
