@@ -23,6 +23,10 @@ STARTS = {
     "discreet --help": ["-c", MAIN, "--help"],
     "discreet risk bound": ["-c", MAIN, "risk", "bound", "--D", "5", "--V", "2", "--json"],
 }
+LIBRARIES = {  # below which no command can be
+    "import numpy, typer, typer._adapters": "libraries that any command with numbers needs, pydantic among them",
+    "import numpy, typer, typer._adapters, pyarrow.parquet, llvmlite.binding": "libraries that protect needs",
+}
 PROTECT = "what protect imports"
 CPU = {PROTECT: 0.7, "discreet risk bound": 0.4}
 PROTECTING = """
@@ -51,9 +55,14 @@ with importing():
 def sections(data: Path, persons: int, repeats: int) -> list[Section]:
     bare = measured("imports", "started", repeats, arguments=["-c", "pass"])
     floor = measured("imports", "started", repeats, arguments=["-c", "import numpy, numba, pyarrow.parquet"])
+    libraries = [
+        Line(name, who, measured("imports", "started", repeats, arguments=["-c", name]))
+        for name, who in LIBRARIES.items()
+    ]
     lines = [
         Line("python -c pass", "Python alone", bare),
         Line("import numpy, numba, pyarrow.parquet", "libraries that compiling needs", floor),
+        *libraries,
     ]
     for name, arguments in {**STARTS, PROTECT: ["-c", IMPORTING, *imported_by_protect()]}.items():
         cost = measured("imports", "started", repeats, arguments=arguments)
