@@ -11,19 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from discreet.lazy import lazily
 from discreet.maths.noise.law import Floats, Pmf
 from discreet.maths.noise.publishing import PublishedLaw
-
-if TYPE_CHECKING:
-    from scipy import special
-else:
-    special = lazily("scipy.special")
 
 Integers = NDArray[np.int64]
 
@@ -74,7 +68,7 @@ def corrected(noise: PublishedLaw, cells: int, level: float) -> Corrected:
     """
     rows = _rows(noise)
     plain: Floats = rows.values.astype(np.float64) - rows.change
-    z, found = float(special.ndtri((1 + level) / 2)), [plain]
+    z, found = float(ndtri((1 + level) / 2)), [plain]
     if rows.free.any():
         found += [_corrections(rows, plain, penalty) for penalty in PENALTIES]
     return min((_measured(rows, g) for g in found), key=lambda one: _half_length(one, cells, z))
@@ -170,7 +164,7 @@ def corrected_sum(
     """
     x, w = np.array(counts, dtype=np.int64), np.array(weights, dtype=np.float64)
     one = corrected(noise, len(x), level)
-    z = float(special.ndtri((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2))
     g, h = one.at(x)
     estimate, squares = float(w @ g), w**2
     largest = one.largest_variance * float(squares.sum())

@@ -7,20 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import ndtri
 
 from discreet.errors import mistake
-from discreet.lazy import lazily
 from discreet.maths.inference.corrected import corrected_sum
 from discreet.maths.noise.law import Floats, Pmf
 from discreet.maths.noise.publishing import PublishedLaw
-
-if TYPE_CHECKING:
-    from scipy import fft, special
-else:
-    fft, special = lazily("scipy.fft"), lazily("scipy.special")
 
 SLACK = 1e-12  # a level that is met except for rounding counts as met
 
@@ -301,9 +297,7 @@ def _noise_only(
     """published minus the quantiles of the summed noise: valid for every true sum, no prior needed."""
     change = noise.change
     if sum(abs(w) for w in weights) * len(change.p) > EXACT_VALUES:
-        half = float(special.ndtri((1 + level) / 2)) * math.sqrt(
-            sum(w * w for w in weights) * change.variance
-        )
+        half = float(ndtri((1 + level) / 2)) * math.sqrt(sum(w * w for w in weights) * change.variance)
         centre = published - sum(weights) * change.mean
         return Interval(math.floor(centre - half), math.ceil(centre + half), level), SumMethod.NORMAL
     law, tail = sum_law([scaled(change, w) for w in weights]), (1 - level) / 2
@@ -320,7 +314,7 @@ def _normal_posterior(
         other, spread = total - noise.change.mean, noise.change.variance
         mean = (mean * spread + other * variance) / (spread + variance)
         variance = variance * spread / (spread + variance)
-    half = float(special.ndtri((1 + level) / 2)) * math.sqrt(variance)
+    half = float(ndtri((1 + level) / 2)) * math.sqrt(variance)
     return SumPosterior(
         mean, Interval(math.floor(mean - half), math.ceil(mean + half), level), is_exact=False
     )
@@ -363,8 +357,8 @@ def _added(left: Pmf, right: Pmf) -> Pmf:
         p: Floats = np.convolve(left.p, right.p)
     else:
         whole = len(left.p) + len(right.p) - 1
-        size = fft.next_fast_len(whole, real=True)
-        p = np.maximum(fft.irfft(fft.rfft(left.p, size) * fft.rfft(right.p, size), size)[:whole], 0.0)
+        size = next_fast_len(whole, real=True)
+        p = np.maximum(irfft(rfft(left.p, size) * rfft(right.p, size), size)[:whole], 0.0)
     p = p / math.fsum(p)
     sums = np.cumsum(p)
     low = int(np.searchsorted(sums, FORGOTTEN, side="right"))
@@ -402,7 +396,7 @@ def _normal_ratio(above: Pmf, below: Pmf, published: float | None, level: float)
             published, above.mean / max(below.mean, 1e-300), 0.0, math.inf, level, is_exact=False
         )
     spread = math.sqrt(above.variance / above.mean**2 + below.variance / below.mean**2)
-    half, centre = float(special.ndtri((1 + level) / 2)) * spread, above.mean / below.mean
+    half, centre = float(ndtri((1 + level) / 2)) * spread, above.mean / below.mean
     return RatioInference(
         published, centre, centre * math.exp(-half), centre * math.exp(half), level, is_exact=False
     )
