@@ -12,7 +12,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -q --no-deps -e .
-	$(BIN)/discreet demo --quiet --persons 2000 --out $(VENV)/demo && rm -r $(VENV)/demo  # compiles the kernels, once
+	$(BIN)/discreet demo --quiet --persons 600000 --out $(VENV)/demo && rm -r $(VENV)/demo  # compiles the kernels, once
 	touch $@
 
 $(VENV)/.installed-dev: requirements-dev.lock requirements-spark.lock $(VENV)/.installed

@@ -1,7 +1,7 @@
 """Builds the wheel, with the machine code of the kernels that a first run needs.
 
 ``python -m tools.wheel --out FOLDER`` builds it from the files of the repository with the packages of this environment.
-On Linux with x86-64 it has standalone kernels, compiled by a small demonstration for every processor of a level
+On Linux with x86-64 it has standalone kernels, compiled by demonstrations for every processor of a level
 (`discreet.kernels`), and is named for this Python and platform; elsewhere it has Python alone.
 """
 
@@ -14,7 +14,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+from pyarrow.csv import write_csv
+from pyarrow.parquet import read_table
 
 from discreet.kernels import BROUGHT, FOR_THE_LEVEL, is_of_the_level
 
@@ -22,7 +26,8 @@ ROOT = Path(__file__).parents[1]
 PLATFORM = (
     "manylinux_2_28_x86_64"  # of the packages that it depends on; machine code uses the C library alone
 )
-DEMO = "import sys; from discreet.cli.app import main; sys.argv[0] = 'discreet'; main()"
+PERSONS = 20_000, 200_000, 600_000  # of the demonstrations: large columns need kernels that small ones do not
+MAIN = "import sys; from discreet.cli.app import main; sys.argv[0] = 'discreet'; main()"
 
 
 def built(out: Path) -> Path:
@@ -54,22 +59,26 @@ def _with_machine_code(copy: Path) -> list[str]:
     source = copy / "src"
     folder = source / BROUGHT.relative_to(BROUGHT.parents[1])
     settings = {**_environment(), **FOR_THE_LEVEL, "NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(source)}
-    demo = [
-        sys.executable,
-        "-B",
-        "-c",
-        DEMO,
-        "demo",
-        "--quiet",
-        "--persons",
-        "20000",
-        "--out",
-        f"{copy}/demo",
-    ]
-    subprocess.run(demo, check=True, env=settings, stdout=subprocess.DEVNULL)
+    for command in _first_commands(copy):
+        run = [sys.executable, "-B", "-c", MAIN, *command]
+        subprocess.run(run, check=True, env=settings, cwd=copy, stdout=subprocess.DEVNULL)
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
     words = f"--python-tag={tag} --plat-name={PLATFORM}"
     return [f"--config-settings=--build-option={words}"]
+
+
+def _first_commands(folder: Path) -> Iterator[list[str]]:
+    """What a new user runs: demonstrations, then the way from a CSV file to a release that is judged."""
+    for persons in PERSONS:
+        yield ["demo", "--quiet", "--persons", str(persons), "--out", f"demo-{persons}"]
+    demo = f"demo-{PERSONS[0]}"
+    write_csv(read_table(folder / demo / "census/persons.parquet"), folder / "persons.csv")
+    programme, secret = "mine/programme.toml", f"{demo}/secret.key"
+    yield ["init", "persons.csv", "--out", "mine", "--quiet"]
+    yield ["check", programme, "--quiet"]
+    yield ["protect", programme, "--secret", secret, "--out", "release", "--quiet"]
+    yield ["verify", "release", "--quiet"]
+    yield ["utility", "release", "--programme", programme, "--secret", secret, "--quiet"]
 
 
 def _environment() -> dict[str, str]:

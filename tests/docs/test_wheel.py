@@ -89,11 +89,12 @@ def test_the_demo_runs_from_the_wheel_and_needs_no_extra(installed: Path) -> Non
     assert (installed / "demo/release/manifest.json").exists()
 
 
-def test_its_first_run_compiles_nothing(installed: Path) -> None:
+@pytest.mark.parametrize("persons", [3000, 200_000, 400_000])
+def test_its_first_run_compiles_nothing(installed: Path, persons: int) -> None:
     if sys.platform != "linux" or not is_of_the_level():
         pytest.skip("wheels have machine code for Linux and x86-64 alone")
     code = (
-        "import sys; sys.argv = ['discreet', 'demo', '--out', 'first', '--persons', '3000', '--quiet']\n"
+        f"import sys; sys.argv = 'discreet demo --quiet --out first-{persons} --persons {persons}'.split()\n"
         "from discreet.cli.app import main\n"
         "try: main()\n"
         "finally: print('numba' in sys.modules)"
