@@ -76,3 +76,43 @@ def test_every_command_and_option_has_a_help_text(path: str) -> None:
 def test_the_page_is_what_the_script_writes() -> None:
     written = runpy.run_path(str(DOCS / "command_reference.py"))["reference"]()
     assert PAGE.read_text(encoding="utf-8") == written, "run make docs-reference"
+
+
+KINDS_OF_FILES = {"discreet release", "discreet signature", "discreet release manifest"}  # not commands
+IN_PROSE = re.compile(r"`(discreet [a-zA-Z][^`]*)`")
+
+
+def unknown(text: str) -> list[str]:
+    """What commands in running text have that the program does not know: a command, or an option of it."""
+    found = []
+    for shown in IN_PROSE.findall(text.replace("\\|", "|").replace("\n", " ")):
+        if shown in KINDS_OF_FILES or " COMMAND " in shown:
+            continue
+        first, *words = shown.split()
+        for path in (f"{first} {name}" for name in words[0].split("|")):
+            for word in words[1:]:  # of several commands below it, the first
+                path = below if (below := f"{path} {word.partition('|')[0]}") in ALL else path
+            if path not in ALL:
+                found.append(shown)
+                continue
+            known = {name for one in ALL[path].params for name in one.opts}
+            options = re.findall(r"(?<![\w-])--[a-zA-Z-]+", shown)
+            found += [f"{shown}: {option}" for option in options if option not in known]
+    return found
+
+
+PAGES = [DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS.parent).as_posix())
+def test_commands_in_running_text_exist_with_their_options(page: Path) -> None:
+    assert unknown(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_command_or_an_option_that_does_not_exist_is_found() -> None:
+    assert (
+        unknown("Run `discreet protect P --secret S`, `discreet risk bayes count --rho 1 --prior 0.5`.") == []
+    )
+    assert (
+        len(unknown("`discreet infer --release R` `discreet protext P` `discreet check P --sceret S`")) == 3
+    )
