@@ -17,6 +17,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from discreet.lazy import importing
+
 if TYPE_CHECKING:
     from discreet import inference
     from discreet.api import risk, types
@@ -253,7 +255,8 @@ def __getattr__(name: str) -> Any:
         return import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet' has no {name!r}; it has {', '.join(__all__)}")
-    found = getattr(import_module(f"discreet.{_HOMES[name]}"), name)
+    with importing():
+        found = getattr(import_module(f"discreet.{_HOMES[name]}"), name)
     if name in _COMMANDS:
         found = _Command(name, found)
     globals()[name] = found
