@@ -17,8 +17,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from discreet.lazy import importing
-
 if TYPE_CHECKING:
     from discreet import inference
     from discreet.api import risk, types
@@ -255,7 +253,7 @@ def __getattr__(name: str) -> Any:
         return import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet' has no {name!r}; it has {', '.join(__all__)}")
-    with importing():
+    with import_module("discreet.lazy").importing():
         found = getattr(import_module(f"discreet.{_HOMES[name]}"), name)
     if name in _COMMANDS:
         found = _Command(name, found)
