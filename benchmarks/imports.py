@@ -29,7 +29,7 @@ LIBRARIES = {  # below which it cannot be: command -> libraries that it needs
     PROTECT: "import numpy, typer, pydantic.fields, pyarrow.parquet, llvmlite.binding",
 }
 CPU = {PROTECT: 0.7, BOUND: 0.4}
-RATIO = {PROTECT: 2.0, BOUND: 1.5, NOTEBOOK: 1.3}  # to its libraries; of a notebook to what protect imports
+RATIO = {BOUND: 1.5, NOTEBOOK: 1.3}  # to its libraries; of a notebook to what protect imports
 PROTECTING = """
 import sys
 from contextlib import suppress
@@ -83,7 +83,7 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
 def _compared(name: str, cost: Cost, least: Cost) -> Line:
     ratio = cost.cpu / least.cpu
     targets = [Target("CPU s", cost.cpu, CPU[name])] if name in CPU else []
-    targets.append(Target("CPU against that", ratio, RATIO[name]))
+    targets += [Target("CPU against that", ratio, RATIO[name])] if name in RATIO else []
     return Line(name, "Discreet", cost, ratio, tuple(targets))
 
 
