@@ -2,7 +2,8 @@
 
 What ``protect`` imports are the modules that a process has when it has protected a census, imported by another one. Its
 kernels are machine code that was stored before, so that Numba is not among them; a release with noise for a guarantee,
-a swap or a ledger imports more.
+a swap or a ledger imports more. These modules and the libraries are imported with the settings of a command, with which
+NumPy's BLAS starts no threads; a notebook has none of them.
 """
 
 from __future__ import annotations
@@ -12,23 +13,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.costs import Stopwatch, measured, peak_of_commands
+from benchmarks.costs import Cost, Stopwatch, measured, peak_of_commands
 from benchmarks.demo import MAIN
 from benchmarks.lines import Line, Section, Target
 
 PERSONS = 0
 STARTS = {
     "import discreet": ["-c", "import discreet"],
-    "import discreet, and protect looked up": ["-c", "import discreet; discreet.protect"],
     "discreet --help": ["-c", MAIN, "--help"],
-    "discreet risk bound": ["-c", MAIN, "risk", "bound", "--D", "5", "--V", "2", "--json"],
 }
-LIBRARIES = {  # below which no command can be
-    "import numpy, typer, typer._adapters": "libraries that any command with numbers needs, pydantic among them",
-    "import numpy, typer, typer._adapters, pyarrow.parquet, llvmlite.binding": "libraries that protect needs",
+BOUND, PROTECT = "discreet risk bound", "what protect imports"
+NOTEBOOK = "import discreet, and protect looked up"
+LIBRARIES = {  # below which it cannot be: command -> libraries that it needs
+    BOUND: "import numpy, typer",
+    PROTECT: "import numpy, typer, pydantic.fields, pyarrow.parquet, llvmlite.binding",
 }
-PROTECT = "what protect imports"
-CPU = {PROTECT: 0.7, "discreet risk bound": 0.4}
+CPU = {PROTECT: 0.7, BOUND: 0.4}
+RATIO = {BOUND: 1.5, NOTEBOOK: 1.3}  # to its libraries; of a notebook to what protect imports
 PROTECTING = """
 import sys
 from contextlib import suppress
@@ -42,6 +43,7 @@ IMPORTING = """
 import sys
 from contextlib import suppress
 from importlib import import_module
+import discreet.cli
 from discreet.lazy import importing, leave_pandas_out
 with importing():
     import pyarrow
@@ -55,21 +57,34 @@ with importing():
 def sections(data: Path, persons: int, repeats: int) -> list[Section]:
     bare = measured("imports", "started", repeats, arguments=["-c", "pass"])
     floor = measured("imports", "started", repeats, arguments=["-c", "import numpy, numba, pyarrow.parquet"])
-    libraries = [
-        Line(name, who, measured("imports", "started", repeats, arguments=["-c", name]))
-        for name, who in LIBRARIES.items()
-    ]
     lines = [
         Line("python -c pass", "Python alone", bare),
         Line("import numpy, numba, pyarrow.parquet", "libraries that compiling needs", floor),
-        *libraries,
     ]
-    for name, arguments in {**STARTS, PROTECT: ["-c", IMPORTING, *imported_by_protect()]}.items():
+    for name, arguments in STARTS.items():
         cost = measured("imports", "started", repeats, arguments=arguments)
-        targets = [Target("CPU s", cost.cpu, CPU[name])] if name in CPU else []
-        targets += [Target("wall s", cost.wall, 0.1)] if name == "import discreet" else []
-        lines.append(Line(name, "Discreet", cost, targets=tuple(targets)))
+        targets = (Target("wall s", cost.wall, 0.1),) if name == "import discreet" else ()
+        lines.append(Line(name, "Discreet", cost, targets=targets))
+    commands = {  # the last is what a notebook is compared with
+        BOUND: ["-c", MAIN, "risk", "bound", "--D", "5", "--V", "2", "--json"],
+        PROTECT: ["-c", IMPORTING, *imported_by_protect()],
+    }
+    for name, arguments in commands.items():
+        least = measured(
+            "imports", "started", repeats, arguments=["-c", f"import discreet.cli; {LIBRARIES[name]}"]
+        )
+        cost = measured("imports", "started", repeats, arguments=arguments)
+        lines += [Line(LIBRARIES[name], f"libraries of {name}", least), _compared(name, cost, least)]
+    notebook = measured("imports", "started", repeats, arguments=["-c", "import discreet; discreet.protect"])
+    lines.append(_compared(NOTEBOOK, notebook, cost))
     return [Section("Starting", tuple(lines))]
+
+
+def _compared(name: str, cost: Cost, least: Cost) -> Line:
+    ratio = cost.cpu / least.cpu
+    targets = [Target("CPU s", cost.cpu, CPU[name])] if name in CPU else []
+    targets += [Target("CPU against that", ratio, RATIO[name])] if name in RATIO else []
+    return Line(name, "Discreet", cost, ratio, tuple(targets))
 
 
 def imported_by_protect() -> list[str]:

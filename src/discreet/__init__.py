@@ -253,7 +253,8 @@ def __getattr__(name: str) -> Any:
         return import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet' has no {name!r}; it has {', '.join(__all__)}")
-    found = getattr(import_module(f"discreet.{_HOMES[name]}"), name)
+    with import_module("discreet.lazy").importing():
+        found = getattr(import_module(f"discreet.{_HOMES[name]}"), name)
     if name in _COMMANDS:
         found = _Command(name, found)
     globals()[name] = found

@@ -20,14 +20,13 @@ from discreet.audit.evidence import PublishedTable, WeightedTable, published
 from discreet.audit.verdict import GateVerdict
 from discreet.errors import BrokenRelease, mistake
 from discreet.formats.dataset import part_of
-from discreet.inference.noise import KnownLaw, noise_of
 from discreet.io.temporary_folder import TemporaryFolder
+from discreet.lazy import lazily
 from discreet.page.markup import As, Column, Html, paragraph, table
 from discreet.perturb.noise import Noise
 from discreet.programme.codelist import Breakdown
 from discreet.programme.filter import alternatives
 from discreet.programme.hierarchical import Output
-from discreet.release.hierarchy import published_hierarchy
 from discreet.release.manifest import Manifest
 from discreet.release.reader import PublishedCodes
 from discreet.release.reader import Release as OpenedRelease
@@ -36,6 +35,12 @@ from discreet.release.reader import open_release as open_folder
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from discreet.inference import noise as known_noise
+    from discreet.inference.noise import KnownLaw
+    from discreet.release import hierarchy
+else:
+    known_noise, hierarchy = lazily("discreet.inference.noise"), lazily("discreet.release.hierarchy")
 
 
 Default = TypeVar("Default")
@@ -150,14 +155,14 @@ class Release(Mapping[str, Table]):
 
     def _estimates(self, name: str) -> Callable[[], NDArray[np.float64]] | None:
         """How to read the estimates of a table of a hierarchical release; None where it publishes none."""
-        found = published_hierarchy(self._opened)
+        found = hierarchy.published_hierarchy(self._opened)
         if found is None or Output.ESTIMATES not in found.rule.outputs:
             return None
         return partial(found.estimated, name)
 
     def known_law(self, cross_tabulation: str | None = None) -> KnownLaw:
         """The law of the noise as a data user knows it."""
-        return noise_of(self._opened, cross_tabulation)
+        return known_noise.noise_of(self._opened, cross_tabulation)
 
     def read_cube(self, name: str) -> pa.Table:
         """The published cells of a table with codes and labels, as its file has them."""

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from discreet.api.drawings import as_picture, shown
 from discreet.errors import mistake
-from discreet.inference.noise import KnownLaw
 from discreet.lazy import lazily
 from discreet.page.markup import Html, paragraph, safe
 from discreet.programme.codelist import TOTAL
 from discreet.programme.columns import plain_name
 from discreet.programme.filter import alternatives
-from discreet.release.hierarchy import interval as normal_interval
 from discreet.release.reader import Release as OpenedRelease
 
 if TYPE_CHECKING:
@@ -31,10 +29,18 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from discreet.inference import estimates
+    from discreet.inference.noise import KnownLaw
     from discreet.maths.inference import intervals
+    from discreet.release import hierarchy
 else:
-    alt, estimates, intervals = map(
-        lazily, ("altair", "discreet.inference.estimates", "discreet.maths.inference.intervals")
+    alt, estimates, intervals, hierarchy = map(
+        lazily,
+        (
+            "altair",
+            "discreet.inference.estimates",
+            "discreet.maths.inference.intervals",
+            "discreet.release.hierarchy",
+        ),
     )
 
 Integers = NDArray[np.int64]
@@ -327,7 +333,7 @@ class Table:
         estimate, error = self.estimates()
         frame = self.to_pandas(zeros=True)
         frame["estimate"], frame["standard_error"] = estimate, error
-        frame["low"], frame["high"] = normal_interval(estimate, error, level)
+        frame["low"], frame["high"] = hierarchy.interval(estimate, error, level)
         return frame
 
     def noise(self) -> KnownLaw:

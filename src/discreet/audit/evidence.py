@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BrokenRelease, Mistakes, mistake
+from discreet.lazy import lazily
 from discreet.maths.attacks.bounds import LARGEST_VARIANCE
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.perturb.noise import ADJUSTED, Noise
@@ -18,9 +20,14 @@ from discreet.programme.cube import Cube, Levels, Signature
 from discreet.programme.definitions import NO_DEFINITION
 from discreet.programme.programme import Programme
 from discreet.programme.release import ReleaseFormat
-from discreet.release.hierarchy import PublishedHierarchy, published_hierarchy
 from discreet.release.manifest import AxisEntry, CubeEntry
 from discreet.release.reader import CubeFile, PublishedCodes, Release
+
+if TYPE_CHECKING:
+    from discreet.release import hierarchy
+    from discreet.release.hierarchy import PublishedHierarchy
+else:
+    hierarchy = lazily("discreet.release.hierarchy")  # few releases are hierarchical
 
 CELLS_IN_MEMORY = 1 << 26  # of 16 bytes: what measures of one release share
 
@@ -221,7 +228,7 @@ def published(release: Release) -> Published:
         release.manifest.places,
         tuple(entry.id for entry in release.manifest.cubes if entry.weight),
         tuple(reader.weighted(entry) for entry in release.manifest.cubes if entry.weight),
-        published_hierarchy(release),
+        hierarchy.published_hierarchy(release),
     )
 
 

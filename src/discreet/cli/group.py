@@ -11,10 +11,10 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from discreet.cli.plain_values import read_plain_values_first, reading_plain_values_first
 from discreet.lazy import importing, leave_out, leave_pandas_out
 
 ARROW_MEMORY = "ARROW_DEFAULT_MEMORY_POOL"  # which allocator Arrow uses; read when it is loaded
-PLUGINS = "PYDANTIC_DISABLE_PLUGINS"  # which pydantic does not look for in all that is installed
 
 
 class LazyGroup(TyperGroup):
@@ -26,6 +26,10 @@ class LazyGroup(TyperGroup):
         super().__init__(**given)
         # by name only: what a mistyped one is compared with
         self.commands: dict[str, Any] = dict.fromkeys(self.modules)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options of the group itself."""
+        return reading_plain_values_first(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands in the order in which a new user needs them."""
@@ -41,7 +45,6 @@ def built(name: str, module: str) -> Any:
     """One command, built once in a process: a shell of many calls would pay for it each time."""
     # Arrow's own allocators return what is freed between two batches, and a new page costs as much as filling it
     os.environ.setdefault(ARROW_MEMORY, "system")
-    os.environ.setdefault(PLUGINS, "__all__")
     with importing():
         found = import_module(f"discreet.cli.{module}")
     leave_pandas_out()
@@ -52,4 +55,6 @@ def built(name: str, module: str) -> Any:
         app.command(name=name)(getattr(found, name))
     command = get_command(app)
     command.name = name
+    if not isinstance(command, LazyGroup):
+        read_plain_values_first(command)
     return command

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
 from discreet.io.files import Records
-from discreet.lazy import njit
+from discreet.lazy import lazily, njit
 from discreet.population.encode import bare, is_text
 from discreet.programme.codelist import TOTAL, Code
 from discreet.programme.proposal import natural
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+else:
+    pc = lazily("pyarrow.compute")  # takes as long to import as Arrow itself
 
 MOST_VALUES = 300_000  # of a column of text: places of a country
 MOST_NUMBERS = 1_000  # of a column of numbers: more are amounts, which are banded

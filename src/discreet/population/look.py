@@ -12,11 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
@@ -24,6 +23,7 @@ from discreet.io.column_names import require_names
 from discreet.io.csv_form import USUAL, CsvForm
 from discreet.io.databases import open_source
 from discreet.io.files import BATCH, Records
+from discreet.lazy import lazily
 from discreet.maths.cells.dependence import dependence
 from discreet.population import encode
 from discreet.programme.facts import (
@@ -38,6 +38,11 @@ from discreet.programme.facts import (
     number_of,
 )
 from discreet.programme.sources import Source
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+else:
+    pc = lazily("pyarrow.compute")  # takes as long to import as Arrow itself
 
 Positions = NDArray[np.int64]  # record -> index of its value among the distinct ones, -1 for none
 
