@@ -119,7 +119,7 @@ def discreet(
 
 def _require_readable(words: list[str]) -> None:
     """Refuse what libraries would fail on: paths that are not text in UTF-8, whole numbers that no float can represent,
-    and devices that never end.
+    devices that never end, and named pipes, which may have no writer.
     """
     with suppress(FileNotFoundError):  # a working folder that was deleted
         words = [*words, str(Path.cwd())]
@@ -130,18 +130,24 @@ def _require_readable(words: list[str]) -> None:
             raise mistake(shown[:200], "", "not text in UTF-8", remedy)
         if HUGE.search(word):
             raise mistake("", "", f"{word[:40]}..", "give numbers of fewer than 100 digits")
-        if word.rpartition("=")[2].startswith("/dev/") and _is_endless(Path(word.rpartition("=")[2])):
-            raise mistake(word, "", "is a device", "give a file")
+        if endless := _endless(Path(word.rpartition("=")[2])):
+            raise mistake(word, "", f"is a {endless}", "give a file")
 
 
-def _is_endless(path: Path) -> bool:
-    """Whether it is a device that gives bytes without an end, such as /dev/zero, or a disk."""
+def _endless(path: Path) -> str:
+    """What a path is if reading it may never end: a device such as /dev/zero, a disk, a named pipe; otherwise empty.
+
+    A pipe that is open already, such as /dev/stdin or /dev/fd/63, has a writer.
+    """
     try:
         found = path.stat()
     except (OSError, ValueError):
-        return False
-    memory = stat.S_ISCHR(found.st_mode) and os.major(found.st_rdev) == MEMORY_DEVICES
-    return stat.S_ISBLK(found.st_mode) or (memory and os.minor(found.st_rdev) != NULL_DEVICE)
+        return ""
+    if path.is_relative_to("/dev"):
+        memory = stat.S_ISCHR(found.st_mode) and os.major(found.st_rdev) == MEMORY_DEVICES
+        is_device = stat.S_ISBLK(found.st_mode) or (memory and os.minor(found.st_rdev) != NULL_DEVICE)
+        return "device" if is_device else ""
+    return "named pipe" if stat.S_ISFIFO(found.st_mode) and not path.is_relative_to("/proc") else ""
 
 
 def main() -> None:
