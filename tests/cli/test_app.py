@@ -215,6 +215,18 @@ def test_named_pipes_are_refused(
     assert (said.returncode, said.stderr.partition(": ")[2]) == (2, "is a named pipe; give a file\n")
 
 
+@pytest.mark.parametrize(
+    "words", [("protect", "x.toml", "--out"), ("init", "persons.csv", "--out"), ("check",)]
+)
+def test_paths_of_hundreds_of_folders_are_refused(words: tuple[str, ...]) -> None:
+    said = discreet(*words, "a/" * 501)
+    assert (said.returncode, said.stderr.partition("..: ")[2]) == (
+        2,
+        "more than 500 folders; use a shorter path\n",
+    )
+    assert "folders;" not in discreet("check", "a/" * 500).stderr
+
+
 def test_pipes_that_have_a_writer_are_read(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "discreet", "check", "/dev/stdin"]
     found = subprocess.run(command, cwd=tmp_path, input=b"x = 1", capture_output=True, check=False)

@@ -72,6 +72,7 @@ WRONG_INPUT = 2
 INTERRUPTED = 130
 MEMORY_DEVICES = 1  # major number of /dev/zero, /dev/random and their like
 NULL_DEVICE = 3  # minor number of /dev/null
+DEEPEST = 500  # folders of a path, which are made one inside the other
 HUGE = re.compile(r"(?<![\w.])\d{100,}(?![\w.])")
 
 
@@ -118,8 +119,8 @@ def discreet(
 
 
 def _require_readable(words: list[str]) -> None:
-    """Refuse what libraries would fail on: paths that are not text in UTF-8, whole numbers that no float can represent,
-    devices that never end, and named pipes, which may have no writer.
+    """Refuse what libraries would fail on: paths that are not text in UTF-8 or have hundreds of folders, whole numbers
+    that no float can represent, devices that never end, and named pipes, which may have no writer.
     """
     with suppress(FileNotFoundError):  # a working folder that was deleted
         words = [*words, str(Path.cwd())]
@@ -128,6 +129,8 @@ def _require_readable(words: list[str]) -> None:
             shown = os.fsencode(word).decode(errors="replace")
             remedy = "use names in UTF-8, and a locale such as LC_ALL=C.UTF-8"
             raise mistake(shown[:200], "", "not text in UTF-8", remedy)
+        if word.count("/") > DEEPEST:
+            raise mistake(f"{word[:40]}..", "", f"more than {DEEPEST} folders", "use a shorter path")
         if HUGE.search(word):
             raise mistake("", "", f"{word[:40]}..", "give numbers of fewer than 100 digits")
         if endless := _endless(Path(word.rpartition("=")[2])):

@@ -19,6 +19,7 @@ from discreet.io.atomic_folder import AtomicFolder, require_free
 from discreet.io.progress import Progress, Quiet
 from discreet.population.place_columns import place_column_problems
 from discreet.programme.programme import PopulationRule, Programme
+from discreet.programme.section import with_home
 from discreet.programme.sources import FileSource
 from discreet.programme.swap import SwapRule
 from discreet.report.swap import write_report
@@ -157,6 +158,6 @@ def _folders_read(programme: Programme) -> Iterator[Path]:
     units = programme.population.units if programme.population else {}
     for unit in units.values():
         if isinstance(unit.source, FileSource):
-            folder = (programme.path.parent / Path(unit.source.given).expanduser()).resolve()
+            folder = (programme.path.parent / with_home(unit.source.given)).resolve()
             if folder.is_dir():
                 yield folder
