@@ -174,6 +174,11 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     done = CliRunner().invoke(app, ["init", str(tmp_path / "national.csv"), "--out", str(tmp_path / "a/b")])
     assert isinstance(done.exception, OSError)
     assert set(tmp_path.rglob("*")) == before
+    nowhere = tmp_path / "c/../none.csv/d"  # a folder is made before the file in the way is met
+    (tmp_path / "none.csv").write_text("")
+    done = CliRunner().invoke(app, ["init", str(tmp_path / "national.csv"), "--out", str(nowhere)])
+    assert isinstance(done.exception, OSError)
+    assert not (tmp_path / "c").exists()
     (tmp_path / "a").mkdir()
     CliRunner().invoke(app, ["init", str(tmp_path / "national.csv"), "--out", str(tmp_path / "a")])
     assert list((tmp_path / "a").iterdir()) == []

@@ -191,8 +191,8 @@ class Senseless(Exception):
     """A damaged file was accepted that has no meaning any more, or was refused in a wrong way."""
 
 
-def refused(read: Read, path: Path, sound: bytes = b"") -> bool:
-    """Read a file; whether it was refused with a message. Anything else that is raised is a fault.
+def refused(read: Read, path: Path, sound: bytes = b"", secret: str = "") -> bool:
+    """Read a file; whether it was refused with a message, without the secret. Anything else that is raised is a fault.
 
     A file that is accepted has a meaning, where an independent reader can tell.
     """
@@ -200,7 +200,7 @@ def refused(read: Read, path: Path, sound: bytes = b"") -> bool:
     try:
         found = read(path)
     except DiscreetError as error:
-        if wrong := wrong_ending(2, str(error), ["read"], read_secret("secret", {}).hex()):
+        if wrong := wrong_ending(2, str(error), ["read"], secret or read_secret("secret", {}).hex()):
             raise Senseless(f"{wrong}: {read.__name__} of {path}") from error
         return True
     if sound and read not in FREE and (wrong := meaningless(str(path), content, sound, found)):

@@ -36,7 +36,7 @@ from tests.fuzz.judgement import change, judged
 from tests.fuzz.oracle import drafted, meaningless, shown, wrong_ending
 from tests.fuzz.readers import Senseless, chosen, refused, reseal
 from tests.fuzz.requests import request, server
-from tests.fuzz.tables import spoiled
+from tests.fuzz.tables import companions, spoiled
 
 HANGS = 60  # seconds of the processor that no input needs
 STANDS = 600  # seconds in which something happens, on any machine
@@ -50,6 +50,7 @@ SHARES = {  # of 100 inputs
     "judgement": 3,
     "count": 2,
 }
+SECOND = 0.15  # of the inputs with a damaged file, that have a second one
 ROOT = Path(__file__).parents[2]
 JUDGING = {  # damaged file -> the commands that accept it only if it has a meaning
     "persons.csv": ("check programme.toml", "protect programme.toml"),
@@ -132,20 +133,32 @@ class Fuzzer:
         name, content, read = chosen(dice, self.sound)
         text += [name, read.__name__, repr(content[:1500])]
         self._write(name, content)
-        return 2 if refused(read, Path(name), self.sound[name]) else 0
+        alone = not self._second(name, dice, text)
+        return 2 if refused(read, Path(name), self.sound[name] if alone else b"", self.secret) else 0
 
     def _depth(self, dice: random.Random, text: list[str]) -> object:
         name, content, note, read = chosen_in_depth(dice, self.sound)
         text += [name, note]
         self._write(name, content)
+        self._second(name, dice, text)
         with small_row_groups(dice) as how:
             text.append(how)
             if not isinstance(read, tuple):
                 text.append(read.__name__)
-                return 2 if refused(read, Path(name)) else 0
+                return 2 if refused(read, Path(name), secret=self.secret) else 0
             if dice.random() < 0.7 and (folder := Path(Path(name).parts[0])).is_dir():
                 self._reseal(folder)
             return self._command(dice.choice(read).split(), text)
+
+    def _second(self, name: str, dice: random.Random, text: list[str]) -> bool:
+        """Damage a second file that is read together with the first one, in some of the inputs; whether it was."""
+        if dice.random() > SECOND:
+            return False
+        other = dice.choice(companions(name, self.sound))
+        content = spoiled(other, self.sound[other], dice)
+        self._write(other, content)
+        text += [f"and {other}", repr(content[:300])]
+        return True
 
     def _reseal(self, folder: Path) -> None:
         reseal(folder)
@@ -166,6 +179,7 @@ class Fuzzer:
         name = dice.choice(list(READ))
         content = spoiled(name, self.sound[name], dice)
         self._write(name, content)
+        alone = not self._second(name, dice, text)
         sealed = (folder := Path(Path(name).parts[0])).is_dir() and dice.random() < 0.5
         if sealed:
             self._reseal(folder)
@@ -173,7 +187,7 @@ class Fuzzer:
         words = dice.choice(READ[name]).split()
         code = self._command(words, text)
         command = " ".join(words[:2])
-        judging = command in JUDGING.get(name, ()) and (not sealed or "--public-key" in words)
+        judging = alone and command in JUDGING.get(name, ()) and (not sealed or "--public-key" in words)
         if code == 0 and judging and (wrong := meaningless(name, content, self.sound[name], None)):
             raise Senseless(f"accepted by {command}: {wrong}")
         return code

@@ -155,10 +155,11 @@ def _write(proposal: Proposal, out: Path) -> list[str]:
         with putting(str(out / PROGRAMME)):
             (out / PROGRAMME).write_text(text, encoding="utf-8")
     except BaseException:  # a part would only be refused as present by the next run
-        with suppress(OSError):  # what was wrong first is reported
-            for file in files:
-                (out / file).unlink(missing_ok=True)
-            for one in new:
+        for file in files:
+            with suppress(OSError):  # what was wrong first is reported
+                (out / file).unlink()
+        for one in new:
+            with suppress(OSError):
                 one.rmdir()
         raise
     return files

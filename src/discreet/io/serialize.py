@@ -26,7 +26,7 @@ class HasJson(Protocol):
 def read_json(path: Path) -> Any:
     """The document in a file of JSON in UTF-8; ValueError for any other file, OSError for none that can be read.
 
-    A named pipe is none: reading one that nobody writes to never ends. Those that are open already are below /dev.
+    A named pipe is none: reading one without a writer never ends. Those that are open already are below /dev.
     Refused are also documents that are nested too deeply, and texts with half a character (\\ud800), which no file in
     UTF-8 can have.
     """

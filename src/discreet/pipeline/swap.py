@@ -17,6 +17,7 @@ import pyarrow as pa
 from discreet.errors import mistake
 from discreet.io.atomic_folder import AtomicFolder, require_free
 from discreet.io.progress import Progress, Quiet
+from discreet.page.charts import require_room
 from discreet.population.place_columns import place_column_problems
 from discreet.programme.programme import PopulationRule, Programme
 from discreet.programme.section import with_home
@@ -71,6 +72,7 @@ def write_swap(
     rule, population = _declared(programme)
     _require_apart(programme, out, private)
     require_none(place_column_problems(programme))
+    require_room()
     replaceable = partial(_require_free_or_unfinished, out, private)
     with (
         AtomicFolder(out, OUT, require_replaceable=replaceable) as public,
