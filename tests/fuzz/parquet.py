@@ -286,7 +286,7 @@ def damaged_in_depth(sound: bytes, dice: random.Random) -> tuple[bytes, str]:
         (kind,) = dice.choices([kind for _, kind in CHANGES], [often for often, _ in CHANGES])
         try:
             notes.append(kind(parts, dice))
-        except (AssertionError, TypeError, IndexError, AttributeError):  # a part that was damaged before
+        except (AssertionError, TypeError, ValueError, IndexError, AttributeError):  # damaged before
             notes.append("impossible")
     try:
         whole = put_together(parts, places=dice.random() < 0.85)
