@@ -197,6 +197,43 @@ def test_devices_that_never_end_are_refused(word: str) -> None:
     assert "is a device" not in discreet("check", "/dev/null").stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "pipe"),
+        ("sign", "release", "--key=pipe"),
+        ("protect", "x.toml", "--secret", "pipe", "--out", "made"),
+    ],
+)
+def test_named_pipes_are_refused(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading one that nobody writes to would never end."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    said = discreet(*words)
+    assert (said.returncode, said.stderr.partition(": ")[2]) == (2, "is a named pipe; give a file\n")
+
+
+@pytest.mark.parametrize(
+    "words", [("protect", "x.toml", "--out"), ("init", "persons.csv", "--out"), ("check",)]
+)
+def test_paths_of_hundreds_of_folders_are_refused(words: tuple[str, ...]) -> None:
+    said = discreet(*words, "a/" * 501)
+    assert (said.returncode, said.stderr.partition("..: ")[2]) == (
+        2,
+        "more than 500 folders; use a shorter path\n",
+    )
+    assert "folders;" not in discreet("check", "a/" * 500).stderr
+
+
+def test_pipes_that_have_a_writer_are_read(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "discreet", "check", "/dev/stdin"]
+    found = subprocess.run(command, cwd=tmp_path, input=b"x = 1", capture_output=True, check=False)
+    assert (found.returncode, found.stderr.partition(b":")[0]) == (2, b"/dev/stdin")
+    assert b"named pipe" not in found.stderr
+
+
 def test_the_exit_code_is_right_where_nothing_can_be_said(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "discreet", "check", "none.toml"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -161,6 +162,26 @@ def test_what_is_stated_overrides_what_is_found(tmp_path: Path) -> None:
     )
     assert found["geography"] == ["A3"]
     published(tmp_path)
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    init_files.national(tmp_path / "national.csv")
+    monkeypatch.setattr("discreet.cli.init.putting", full)
+    before = set(tmp_path.rglob("*"))
+    done = CliRunner().invoke(app, ["init", str(tmp_path / "national.csv"), "--out", str(tmp_path / "a/b")])
+    assert isinstance(done.exception, OSError)
+    assert set(tmp_path.rglob("*")) == before
+    nowhere = tmp_path / "c/../none.csv/d"  # a folder is made before the file in the way is met
+    (tmp_path / "none.csv").write_text("")
+    done = CliRunner().invoke(app, ["init", str(tmp_path / "national.csv"), "--out", str(nowhere)])
+    assert isinstance(done.exception, OSError)
+    assert not (tmp_path / "c").exists()
+    (tmp_path / "a").mkdir()
+    CliRunner().invoke(app, ["init", str(tmp_path / "national.csv"), "--out", str(tmp_path / "a")])
+    assert list((tmp_path / "a").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,11 @@ import re
 import sqlite3
 import tempfile
 import tomllib
+from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import tomlkit
 
@@ -221,8 +225,26 @@ def damaged_json(sound: bytes, dice: random.Random) -> bytes:
 def rearranged(tree: object, dice: random.Random) -> object:
     """A document with one or two changes of its values."""
     for _ in range(dice.choice((1, 1, 2))):
-        tree = changed(tree, dice)
+        tree = moved(tree, dice) if dice.random() < 0.3 else changed(tree, dice)
     return tree
+
+
+def moved(tree: object, dice: random.Random) -> object:
+    """A document with one of its values, or a part of it, in the place of another one."""
+    tree = deepcopy(tree)
+    if places := list(_containers(tree)):
+        (source, key), (target, other) = dice.choice(places), dice.choice(places)
+        copied = deepcopy(source[key])
+        target[other] = {"a": copied} if dice.random() < 0.1 else copied
+    return tree
+
+
+def _containers(tree: Any) -> Iterator[tuple[Any, Any]]:
+    """Every value of a document, as what contains it and its key there."""
+    if isinstance(tree, dict | list):
+        for key, value in list(tree.items() if isinstance(tree, dict) else enumerate(tree)):
+            yield tree, key
+            yield from _containers(value)
 
 
 def damaged_toml(sound: bytes, dice: random.Random) -> bytes:
@@ -256,6 +278,61 @@ def damaged_gzip(sound: bytes, dice: random.Random) -> bytes:
     return gzip.compress(damaged(gzip.decompress(sound), dice), mtime=0)
 
 
+def damaged_xml(sound: bytes, dice: random.Random) -> bytes:
+    """An XML file with elements and attributes changed, left out, repeated or moved, or with other bytes."""
+    if dice.random() < 0.3:
+        return damaged(sound, dice)
+    if dice.random() < 0.1:  # entities that are the file of another one, or grow
+        entities = dice.choice(
+            (
+                b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:secret">]>',
+                b'<!DOCTYPE a [<!ENTITY a0 "x">'
+                + b"".join(b'<!ENTITY a%d "%s">' % (k + 1, b"&a%d;" % k * 10) for k in range(9))
+                + b"]>",
+            )
+        )
+        head, mark, rest = sound.partition(b"?>")
+        place = rest.find(b">", rest.find(b"Name"))
+        inner = b"&b;" if b"SYSTEM" in entities else b"&a9;"
+        return head + mark + entities + rest[: place + 1] + inner + rest[place + 1 :]
+    root = ET.fromstring(sound)
+    for _ in range(dice.choice((1, 1, 2, 3))):
+        _change_element(root, dice)
+    content: bytes = ET.tostring(root, encoding=dice.choice(("utf-8", "utf-8", "utf-16", "latin-1")))
+    return content
+
+
+def _change_element(root: ET.Element, dice: random.Random) -> None:
+    parents = [one for one in root.iter() if len(one)]
+    if not parents:
+        return
+    parent = dice.choice(parents)
+    child = parent[dice.randrange(len(parent))]
+    match dice.randrange(7):
+        case 0:
+            parent.remove(child)
+        case 1:
+            parent.extend([child] * dice.choice((1, 1, 30)))
+        case 2:
+            other = dice.choice(parents)
+            if child not in other.iter() and other not in child.iter():
+                other.append(child)
+        case 3 if child.attrib:
+            name = dice.choice(list(child.attrib))
+            child.attrib[name] = _xml_text(dice)
+        case 4 if child.attrib:
+            del child.attrib[dice.choice(list(child.attrib))]
+        case 5:
+            child.tag = dice.choice((dice.choice(parents).tag, "x", "{urn:x}y"))
+        case _:
+            child.text = _xml_text(dice)
+
+
+def _xml_text(dice: random.Random) -> str:
+    value = dice.choice((*VALUES, "A1", "A", "CL_SEX")).encode(errors="replace").decode()
+    return value.replace("\x00", "")
+
+
 def damaged_rows(sound: bytes, dice: random.Random) -> bytes:
     """A database with rows changed or deleted by its owner, or with other bytes."""
     if dice.random() < 0.3:
@@ -270,12 +347,38 @@ def damaged_rows(sound: bytes, dice: random.Random) -> bytes:
         return path.read_bytes()
 
 
+def _change_table(database: sqlite3.Connection, table: str, dice: random.Random) -> None:
+    """Another schema than the program's: columns, types and views of others, or the marks of another version."""
+    columns = [column[1] for column in database.execute(f'PRAGMA table_info("{table}")')]
+    column = dice.choice(columns)
+    match dice.randrange(6):
+        case 0:
+            database.execute(f'ALTER TABLE "{table}" RENAME COLUMN "{column}" TO "x{column}"')
+        case 1:
+            database.execute(f'ALTER TABLE "{table}" DROP COLUMN "{column}"')
+        case 2:
+            database.execute(f'ALTER TABLE "{table}" RENAME TO "x"')
+            database.execute(f'CREATE VIEW "{table}" AS SELECT * FROM "x"')
+        case 3:
+            database.execute(f'ALTER TABLE "{table}" RENAME TO "x"')
+            chosen = ", ".join(f'CAST("{one}" AS BLOB) AS "{one}"' for one in columns)
+            database.execute(f'CREATE TABLE "{table}" AS SELECT {chosen} FROM "x"')
+        case 4:
+            mark = dice.choice(("user_version", "application_id", "schema_version"))
+            database.execute(f"PRAGMA {mark} = {dice.choice((0, 1, 99, 2**31 - 1, -1))}")
+        case _:
+            database.execute(f'INSERT INTO "{table}" SELECT * FROM "{table}"')
+
+
 def _change_row(database: sqlite3.Connection, dice: random.Random) -> None:
     named = database.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     for kind, name in named:
         if kind == "trigger":
             database.execute(f'DROP TRIGGER "{name}"')
     table = dice.choice([name for kind, name in named if kind == "table"])
+    if dice.random() < 0.15:
+        _change_table(database, table, dice)
+        return
     if dice.random() < 0.05:
         database.execute(f'DROP TABLE "{table}"')
         return

@@ -9,6 +9,9 @@ import sys
 from itertools import product
 from pathlib import Path
 
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
 from discreet.cli.app import main
 from tests.cli import town
 from tests.fuzz.requests import server
@@ -169,6 +172,7 @@ def prepare(folder: Path) -> None:
         "swap.toml": PROGRAMME + SWAP,
         "tree.toml": TREE,
         "ready.toml": READY,
+        "stored.toml": READY.replace('"ready.csv"', '"ready.parquet"'),
         "packed.toml": PROGRAMME.replace('"persons.csv"', '"persons.csv.gz"'),
         "base.toml": PROGRAMME.replace(
             '"persons.csv"', '{ uri = "sqlite://records.sqlite", table = "persons" }'
@@ -209,7 +213,8 @@ def prepare(folder: Path) -> None:
         for n, (sex, place) in enumerate(product("FM", places))
     ]
     (folder / "ready.csv").write_text("\n".join(["SEX,LAU,count,key", *cells]) + "\n")
-    for name in ("ready", "packed", "base", "town/programme"):
+    pq.write_table(pa_csv.read_csv(folder / "ready.csv"), folder / "ready.parquet")
+    for name in ("ready", "stored", "packed", "base", "town/programme"):
         succeed(f"check {name}.toml")
     with server(folder / "release", folder / "saved.sqlite") as client:
         for what in ("queries", "jobs"):

@@ -41,7 +41,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 Read = Callable[[Path], object]
 
 
-def _checked(programme: str) -> Read:
+def checked(programme: str) -> Read:
     """The records of a programme of the same folder."""
 
     def read(path: Path) -> object:
@@ -89,7 +89,7 @@ def _require_passed(found: Verification) -> None:
         raise BrokenRelease(found.problems[0])
 
 
-def _forged(path: Path) -> object:
+def forged(path: Path) -> object:
     """A release whose file was changed together with its checksums: verified, opened, read and served."""
     folder = Path(*path.parts[:1])
     reseal(folder)
@@ -154,32 +154,32 @@ READERS: tuple[tuple[str, int, Read], ...] = (  # a file, how often it is tried,
     ("geometry.json", 10, read_geometry),
     ("release/manifest.json", 5, _release),
     ("release/manifest.json", 2, _verified),
-    ("release/manifest.json", 6, _forged),
+    ("release/manifest.json", 6, forged),
     ("release/parquet/1.parquet", 1, _verified),
-    ("release/parquet/1.parquet", 3, _forged),
+    ("release/parquet/1.parquet", 3, forged),
     ("release/sdmx/1.csv", 1, _verified),
     ("release/json-stat/1.json", 1, _verified),
-    ("release/codelists/LAU.H.csv", 2, _forged),
+    ("release/codelists/LAU.H.csv", 2, forged),
     ("release/codelists/LAU.H.csv", 4, read_codes),
     ("release/manifest.sig", 3, _signature),
     ("noisy/manifest.json", 3, _release),
-    ("noisy/manifest.json", 4, _forged),
+    ("noisy/manifest.json", 4, forged),
     ("noisy/certificate.json", 1, verify_certificate),
-    ("tree/manifest.json", 3, _forged),
+    ("tree/manifest.json", 3, forged),
     ("tree/certificate.json", 1, verify_certificate),
-    ("tree/estimates/1.parquet", 1, _forged),
-    ("tree/measurements/H/detailed.parquet", 1, _forged),
-    ("tree/hierarchy/areas.csv", 1, _forged),
-    ("tree/hierarchy/categories.csv", 1, _forged),
+    ("tree/estimates/1.parquet", 1, forged),
+    ("tree/measurements/H/detailed.parquet", 1, forged),
+    ("tree/hierarchy/areas.csv", 1, forged),
+    ("tree/hierarchy/categories.csv", 1, forged),
     ("ledger.sqlite", 6, _ledger),
     ("saved.sqlite", 3, _store),
-    ("persons.csv", 3, _checked("programme.toml")),
+    ("persons.csv", 3, checked("programme.toml")),
     ("persons.csv", 3, _look),
-    ("persons.csv.gz", 2, _checked("packed.toml")),
-    ("records.sqlite", 2, _checked("base.toml")),
-    ("ready.csv", 4, _checked("ready.toml")),
-    ("town/persons.parquet", 4, _checked("programme.toml")),
-    ("town/households.parquet", 2, _checked("programme.toml")),
+    ("persons.csv.gz", 2, checked("packed.toml")),
+    ("records.sqlite", 2, checked("base.toml")),
+    ("ready.csv", 4, checked("ready.toml")),
+    ("town/persons.parquet", 4, checked("programme.toml")),
+    ("town/households.parquet", 2, checked("programme.toml")),
     ("tokens.json", 6, read_tokens),
     ("secret.register", 6, _register),
     ("k", 3, read_private_key),
@@ -191,8 +191,8 @@ class Senseless(Exception):
     """A damaged file was accepted that has no meaning any more, or was refused in a wrong way."""
 
 
-def refused(read: Read, path: Path, sound: bytes = b"") -> bool:
-    """Read a file; whether it was refused with a message. Anything else that is raised is a fault.
+def refused(read: Read, path: Path, sound: bytes = b"", secret: str = "") -> bool:
+    """Read a file; whether it was refused with a message, without the secret. Anything else that is raised is a fault.
 
     A file that is accepted has a meaning, where an independent reader can tell.
     """
@@ -200,7 +200,7 @@ def refused(read: Read, path: Path, sound: bytes = b"") -> bool:
     try:
         found = read(path)
     except DiscreetError as error:
-        if wrong := wrong_ending(2, str(error), ["read"], read_secret("secret", {}).hex()):
+        if wrong := wrong_ending(2, str(error), ["read"], secret or read_secret("secret", {}).hex()):
             raise Senseless(f"{wrong}: {read.__name__} of {path}") from error
         return True
     if sound and read not in FREE and (wrong := meaningless(str(path), content, sound, found)):
@@ -208,7 +208,7 @@ def refused(read: Read, path: Path, sound: bytes = b"") -> bool:
     return False
 
 
-FREE = (_forged, _look)  # what is changed with its checksums, or described as it is
+FREE = (forged, _look)  # what is changed with its checksums, or described as it is
 
 
 def chosen(dice: random.Random, sound: dict[str, bytes]) -> tuple[str, bytes, Read]:

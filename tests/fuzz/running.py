@@ -19,7 +19,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -30,17 +30,27 @@ from uvicorn.supervisors import Multiprocess
 
 from tests.fuzz.commands import READ, hostile
 from tests.fuzz.counted import recounted
+from tests.fuzz.depth import chosen_in_depth, small_row_groups
 from tests.fuzz.inputs import made, prepare
 from tests.fuzz.judgement import change, judged
 from tests.fuzz.oracle import drafted, meaningless, shown, wrong_ending
 from tests.fuzz.readers import Senseless, chosen, refused, reseal
 from tests.fuzz.requests import request, server
-from tests.fuzz.tables import spoiled
+from tests.fuzz.tables import companions, spoiled
 
 HANGS = 60  # seconds of the processor that no input needs
 STANDS = 600  # seconds in which something happens, on any machine
 MEMORY = 6 * 2**30  # bytes that no input needs
-SHARES = {"reader": 61, "request": 18, "option": 10, "file": 6, "judgement": 3, "count": 2}  # of 100 inputs
+SHARES = {  # of 100 inputs
+    "reader": 43,
+    "depth": 22,
+    "request": 15,
+    "option": 9,
+    "file": 6,
+    "judgement": 3,
+    "count": 2,
+}
+SECOND = 0.15  # of the inputs with a damaged file, that have a second one
 ROOT = Path(__file__).parents[2]
 JUDGING = {  # damaged file -> the commands that accept it only if it has a meaning
     "persons.csv": ("check programme.toml", "protect programme.toml"),
@@ -75,8 +85,9 @@ class Found:
 class Fuzzer:
     """Runs inputs in the working folder, which has a copy of the sound files."""
 
-    def __init__(self, seed: int, pristine: Path) -> None:
+    def __init__(self, seed: int, pristine: Path, targets: Sequence[str]) -> None:
         self.seed, self.pristine = seed, pristine
+        self.shares = {target: SHARES[target] for target in targets}
         self.sound = {
             str(path.relative_to(pristine)): path.read_bytes()
             for path in pristine.rglob("*")
@@ -101,7 +112,7 @@ class Fuzzer:
     def run(self, number: int) -> dict[str, object]:
         """One input: what it was, how it ended, what was wrong, and what it took."""
         dice = random.Random(f"{self.seed}/{number}")
-        (kind,) = dice.choices(list(SHARES), list(SHARES.values()))
+        (kind,) = dice.choices(list(self.shares), list(self.shares.values()))
         text, began = [f"#{number}"], time.process_time()
         code: object = "fault"
         fault = ""
@@ -122,7 +133,36 @@ class Fuzzer:
         name, content, read = chosen(dice, self.sound)
         text += [name, read.__name__, repr(content[:1500])]
         self._write(name, content)
-        return 2 if refused(read, Path(name), self.sound[name]) else 0
+        alone = not self._second(name, dice, text)
+        return 2 if refused(read, Path(name), self.sound[name] if alone else b"", self.secret) else 0
+
+    def _depth(self, dice: random.Random, text: list[str]) -> object:
+        name, content, note, read = chosen_in_depth(dice, self.sound)
+        text += [name, note]
+        self._write(name, content)
+        self._second(name, dice, text)
+        with small_row_groups(dice) as how:
+            text.append(how)
+            if not isinstance(read, tuple):
+                text.append(read.__name__)
+                return 2 if refused(read, Path(name), secret=self.secret) else 0
+            if dice.random() < 0.7 and (folder := Path(Path(name).parts[0])).is_dir():
+                self._reseal(folder)
+            return self._command(dice.choice(read).split(), text)
+
+    def _second(self, name: str, dice: random.Random, text: list[str]) -> bool:
+        """Damage a second file that is read together with the first one, in some of the inputs; whether it was."""
+        if dice.random() > SECOND:
+            return False
+        other = dice.choice(companions(name, self.sound))
+        content = spoiled(other, self.sound[other], dice)
+        self._write(other, content)
+        text += [f"and {other}", repr(content[:300])]
+        return True
+
+    def _reseal(self, folder: Path) -> None:
+        reseal(folder)
+        self.written |= {f"{folder}/manifest.json", f"{folder}/manifest.sig"}
 
     def _request(self, dice: random.Random, text: list[str]) -> int:
         said, status, answer = request(self.released, self.records, dice)
@@ -139,15 +179,15 @@ class Fuzzer:
         name = dice.choice(list(READ))
         content = spoiled(name, self.sound[name], dice)
         self._write(name, content)
+        alone = not self._second(name, dice, text)
         sealed = (folder := Path(Path(name).parts[0])).is_dir() and dice.random() < 0.5
         if sealed:
-            reseal(folder)
-            self.written |= {f"{folder}/manifest.json", f"{folder}/manifest.sig"}
+            self._reseal(folder)
         text += [name, repr(content[:1500])]
         words = dice.choice(READ[name]).split()
         code = self._command(words, text)
         command = " ".join(words[:2])
-        judging = command in JUDGING.get(name, ()) and (not sealed or "--public-key" in words)
+        judging = alone and command in JUDGING.get(name, ()) and (not sealed or "--public-key" in words)
         if code == 0 and judging and (wrong := meaningless(name, content, self.sound[name], None)):
             raise Senseless(f"accepted by {command}: {wrong}")
         return code
@@ -225,7 +265,7 @@ def _where(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def fuzzer(seed: int, folder: Path) -> Iterator[Fuzzer]:
+def fuzzer(seed: int, folder: Path, targets: Sequence[str] = tuple(SHARES)) -> Iterator[Fuzzer]:
     """A fuzzer in a folder of its own; the inputs are prepared there first."""
     pristine, work = folder / "sound", folder / "work"
     if not pristine.exists():
@@ -235,7 +275,7 @@ def fuzzer(seed: int, folder: Path) -> Iterator[Fuzzer]:
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(pristine, work)
     with contextlib.chdir(work):
-        found = Fuzzer(seed, pristine)
+        found = Fuzzer(seed, pristine, targets)
         with found.stack:
             yield found
 
@@ -273,14 +313,20 @@ def limited() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
-def watched(number: int, seed: int, folder: Path, told: Callable[[str], None] = lambda _: None) -> Found:
+def watched(
+    number: int,
+    seed: int,
+    folder: Path,
+    told: Callable[[str], None] = lambda _: None,
+    targets: Sequence[str] = tuple(SHARES),
+) -> Found:
     """Many inputs in a process that is watched, and started again after an input that ends it."""
     found, first = Found(), 0
     with fuzzer(seed, folder):
         pass
     while first < number:
         call = [sys.executable, "-m", "tests.fuzz.running", str(number), str(seed)]
-        call += ["--first", str(first), "--folder", str(folder)]
+        call += ["--first", str(first), "--folder", str(folder), "--targets", *targets]
         worker = subprocess.Popen(call, cwd=ROOT, stdout=subprocess.PIPE)
         first = _watch(worker, first, number, found, told)
     return found
@@ -337,10 +383,10 @@ def _spent(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _work(number: int, seed: int, first: int, folder: Path) -> None:
+def _work(number: int, seed: int, first: int, folder: Path, targets: Sequence[str]) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     said = os.fdopen(os.dup(1), "w")
-    with fuzzer(seed, folder) as one:
+    with fuzzer(seed, folder, targets) as one:
         for count in range(first, number):
             print(json.dumps(one.run(count)), file=said, flush=True)
 
@@ -360,16 +406,20 @@ def _main() -> None:
     parser.add_argument("--only", type=int)
     parser.add_argument("--first", type=int)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--targets", nargs="+", choices=list(SHARES), default=list(SHARES))
     given = parser.parse_args()
     if given.first is not None:
-        _work(given.number, given.seed, given.first, given.folder)
+        _work(given.number, given.seed, given.first, given.folder, given.targets)
         return
     with tempfile.TemporaryDirectory() as place:
         if given.only is not None:
-            with fuzzer(given.seed, Path(place)) as one:
+            with fuzzer(given.seed, Path(place), given.targets) as one:
                 print(one.run(given.only))
         else:
-            _shown(watched(given.number, given.seed, Path(place), lambda text: print(text, flush=True)))
+            found = watched(
+                given.number, given.seed, Path(place), lambda text: print(text, flush=True), given.targets
+            )
+            _shown(found)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import csv
 import io
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.fuzz.damage import damaged, damaged_gzip, damaged_json, damaged_rows, damaged_toml
+from tests.fuzz.damage import damaged, damaged_gzip, damaged_json, damaged_rows, damaged_toml, damaged_xml
 
 CELLS = (
     *(
@@ -231,7 +231,17 @@ SPOILED = {  # ending -> how files of the kind are damaged
     ".parquet": damaged_parquet,
     ".sqlite": damaged_rows,
     ".toml": damaged_toml,
+    ".xml": damaged_xml,
 }
+
+
+def companions(name: str, sound: Mapping[str, bytes]) -> list[str]:
+    """The files that are read together with one: of the same folder, or that one of the two names in the other."""
+    folder, mark, _ = name.partition("/")
+    if mark:
+        return [one for one in sound if one.startswith(f"{folder}/") and one != name]
+    near = [one for one in sound if "/" not in one and one != name]
+    return [one for one in near if one.encode() in sound[name] or name.encode() in sound[one]] or near
 
 
 def spoiled(name: str, sound: bytes, dice: random.Random) -> bytes:

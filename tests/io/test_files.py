@@ -263,6 +263,29 @@ def test_texts_stored_as_differences_are_read(tmp_path: Path, encoding: str) -> 
     assert [row["age"] for row in found] == ["a", "b", None]
 
 
+@pytest.mark.parametrize("column", ["pid", "sex"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_texts_that_are_not_utf8_are_damage(tmp_path: Path, column: str, kind: pa.DataType) -> None:
+    """Arrow reads them from plain pages and from differences without a word, and functions on texts fail later."""
+    texts = pa.array(["one", "two", "six"]).cast(kind)
+    path = tmp_path / "people.parquet"
+    encodings = {"pid": "PLAIN", "sex": "DELTA_LENGTH_BYTE_ARRAY"}
+    pq.write_table(
+        pa.table({"pid": texts, "sex": texts}),
+        path,
+        use_dictionary=False,
+        compression="none",
+        column_encoding=encodings,
+        write_statistics=False,
+    )
+    content = path.read_bytes()
+    at = content.index(b"two") if column == "pid" else content.rindex(b"two")
+    path.write_bytes(content[:at] + b"\xff" + content[at + 1 :])
+    records = open_source(file_source(path.name, tmp_path, "p.toml", "population.persons"), "persons")
+    with pytest.raises(Mistakes, match="a damaged Parquet file"):
+        list(records.batches(["pid"], ["sex"]))
+
+
 def test_views_of_texts_are_texts(tmp_path: Path) -> None:
     views = PEOPLE.set_column(1, "sex", PEOPLE["sex"].cast(pa.string_view()))
     pq.write_table(views, tmp_path / "people.parquet")

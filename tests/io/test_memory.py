@@ -57,7 +57,7 @@ def test_values_beyond_their_dictionary_are_refused() -> None:
     places = pa.array([0, 7, 1], pa.int32())
     column = pa.DictionaryArray.from_arrays(places, pa.array(["F", "M"]), safe=False)
     records = open_memory(MemorySource("persons", pa.table({"sex": column})))
-    with pytest.raises(Mistakes, match="values beyond its dictionary"):
+    with pytest.raises(Mistakes, match="values beyond their dictionary"):
         list(records.batches([], ["sex"]))
 
 

@@ -1,6 +1,7 @@
 """The register of a secret: what an id is bound to, by whom it can be read, and several processes at once."""
 
 import json
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -52,6 +53,13 @@ def test_a_damaged_one_is_refused_in_one_line(register: Register, text: str) -> 
     with pytest.raises(Mistakes) as refused:
         register.snapshot("2021", {})
     assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
+    """Reading it would wait for a writer."""
+    os.mkfifo(tmp_path / "r")
+    with pytest.raises(Mistakes, match="register: is a named pipe"):
+        Register.of(tmp_path / "r", b"x" * 32).snapshot("2021", {})
 
 
 def test_a_folder_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:

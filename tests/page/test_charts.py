@@ -1,10 +1,14 @@
 import re
+import resource
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
+import altair as alt
 import pytest
 
+from discreet.errors import Mistakes
 from discreet.page.charts import (
+    ADDRESSES,
     NARROW,
     WIDE,
     Axis,
@@ -17,6 +21,7 @@ from discreet.page.charts import (
     Mark,
     Point,
     Trial,
+    as_svg,
     bars,
     boxes,
     cloud,
@@ -27,6 +32,7 @@ from discreet.page.charts import (
     named_lines,
     pairs,
     panels,
+    require_room,
     tiled,
 )
 from discreet.page.style import BLUE, DARK, RED
@@ -145,6 +151,15 @@ def test_a_chart_that_cannot_be_narrow_scrolls_instead() -> None:
     assert 'class="scroll" role="region" aria-label="t" tabindex="0"' in figure
     assert all(f">{name}</text>" in figure for name in names)
     ET.fromstring(figure)
+
+
+def test_a_limit_of_the_address_space_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library that draws would end the process, and leave behind what a command had written."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (ADDRESSES - 1, ADDRESSES))
+    with pytest.raises(Mistakes, match="charts need 72 GB of address space"):
+        as_svg(alt.Chart().mark_bar())
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
+    require_room()
 
 
 def test_a_file_has_its_subtitle_and_both_kinds_are_written() -> None:

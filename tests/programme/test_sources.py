@@ -8,6 +8,7 @@ import pytest
 
 from discreet.errors import Mistakes
 from discreet.programme import sources
+from discreet.programme.section import with_home
 from discreet.programme.sources import file_source
 
 
@@ -37,3 +38,18 @@ def test_links_in_a_circle_end(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         (folder / "records" / name).symlink_to(".", target_is_directory=True)
     with pytest.raises(Mistakes, match="name the folder of the records"):
         file_source("records", folder, "", "persons")
+
+
+@pytest.mark.parametrize("given", ["~.csv", "~nobody-of-this-name/x.csv"])
+def test_the_home_of_an_unknown_user_is_a_name_like_any_other(folder: Path, given: str) -> None:
+    with pytest.raises(Mistakes, match="no file"):
+        file_source(given, folder, "programme.toml", "population.persons")
+    place = folder / given
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("a\n1\n")
+    assert file_source(given, folder, "programme.toml", "population.persons").paths() == (place,)
+
+
+def test_the_home_of_the_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert with_home("~/x") == tmp_path / "x"

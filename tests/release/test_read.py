@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,16 @@ def test_unknown_names_are_answered_with_the_known_ones(tmp_path: Path) -> None:
 def test_a_folder_without_manifest_is_no_release(tmp_path: Path) -> None:
     with pytest.raises(BrokenRelease, match="give the folder of a release"):
         open_release(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["manifest.json", "codelists/AGE.M.csv"])
+def test_a_named_pipe_in_a_release_is_refused(tmp_path: Path, place: str) -> None:
+    """An archive can have one; reading it would wait for a writer."""
+    publish(tmp_path / "r")
+    (tmp_path / "r" / place).unlink()
+    os.mkfifo(tmp_path / "r" / place)
+    with pytest.raises(BrokenRelease, match="fetch the release again"):
+        open_release(tmp_path / "r").read_codes("AGE.M")
 
 
 @pytest.mark.parametrize("change", ["missing", "numbers", "gaps"])

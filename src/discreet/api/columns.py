@@ -26,6 +26,7 @@ from discreet.programme.columns import plain_name, unused_name
 from discreet.programme.filter import mentioned
 from discreet.programme.population import ID_KEYS
 from discreet.programme.proposal import DraftVariable
+from discreet.programme.section import with_home
 from discreet.programme.sources import (
     DATABASE_FILES,
     SERVERS,
@@ -67,7 +68,7 @@ class Tables:
                 remedy = f'name its table, too: {unit}={{"uri": "..", "table": "{unit}"}}'
                 raise mistake("Population", unit, "a database address", remedy)
             is_address = "://" in text or text.startswith("file:/")
-            entry: str | dict[str, Any] = text if is_address else str(Path(text).expanduser().absolute())
+            entry: str | dict[str, Any] = text if is_address else str(with_home(text).absolute())
         elif isinstance(table, Mapping) and set(table) <= set(DeclaredSource.model_fields):
             entry = dict(table)
         else:

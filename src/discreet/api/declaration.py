@@ -22,7 +22,7 @@ from discreet.programme.programme import (
     inspect_declared,
 )
 from discreet.programme.reading import checked_declaration, read_toml
-from discreet.programme.section import Findings
+from discreet.programme.section import Findings, with_home
 from discreet.programme.sources import MemorySource
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def _with_absolute_paths(content: dict[str, Any], folder: Path, written: Contain
         if unit in written:
             continue
         if isinstance(entry, str):
-            population[unit] = str(folder / Path(entry).expanduser())
+            population[unit] = str(folder / with_home(entry))
         elif isinstance(entry, dict) and entry.get("file"):
-            entry["file"] = str(folder / Path(entry["file"]).expanduser())
+            entry["file"] = str(folder / with_home(entry["file"]))
     for key in ("ptable", "utility"):
         if content.get("noise", {}).get(key):
             content["noise"][key] = str(folder / content["noise"][key])

@@ -11,16 +11,13 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discreet.lazy import lazily
+from discreet.page.charts import as_svg
 from discreet.page.markup import Html, joined
 
 if TYPE_CHECKING:
     import altair as alt
-    import vl_convert
 
     AnyChart = TypeVar("AnyChart", alt.Chart, alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart)
-else:
-    vl_convert = lazily("vl_convert")
 
 _STYLE = """<style>
 .discreet table { border-collapse: collapse; width: auto; font-variant-numeric: tabular-nums; }
@@ -59,6 +56,6 @@ def _picture_kind(kind: type) -> type:
 def _picture(chart: Any, *given: object, **named: object) -> dict[str, str]:
     """What a notebook shows."""
     return {
-        "image/svg+xml": vl_convert.vegalite_to_svg(chart.to_dict()),
+        "image/svg+xml": as_svg(chart),
         "text/plain": repr(type(chart).__name__),
     }

@@ -39,6 +39,7 @@ from discreet.io.progress import Progress
 from discreet.io.serialize import to_json
 from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
+from discreet.page.charts import require_room
 from discreet.programme import eu2021
 from discreet.programme.programme import Programme, inspect_programme, load_declaration
 from discreet.report.advice import PAGE, advice_page, write_charts
@@ -139,6 +140,7 @@ def advise(
     _require_margin(margin)
     if out is not None:
         require_free(out, "--out")
+        require_room()
     with shown_progress(quiet or as_json) as progress:
         if programme == eu2021.NAME:
             _only_for_files(write, draw_curves)

@@ -72,6 +72,7 @@ WRONG_INPUT = 2
 INTERRUPTED = 130
 MEMORY_DEVICES = 1  # major number of /dev/zero, /dev/random and their like
 NULL_DEVICE = 3  # minor number of /dev/null
+DEEPEST = 500  # folders of a path, which are made one inside the other
 HUGE = re.compile(r"(?<![\w.])\d{100,}(?![\w.])")
 
 
@@ -118,8 +119,8 @@ def discreet(
 
 
 def _require_readable(words: list[str]) -> None:
-    """Refuse what libraries would fail on: paths that are not text in UTF-8, whole numbers that no float can represent,
-    and devices that never end.
+    """Refuse what libraries would fail on: paths that are not text in UTF-8 or have hundreds of folders, whole numbers
+    that no float can represent, devices that never end, and named pipes, which may have no writer.
     """
     with suppress(FileNotFoundError):  # a working folder that was deleted
         words = [*words, str(Path.cwd())]
@@ -128,20 +129,28 @@ def _require_readable(words: list[str]) -> None:
             shown = os.fsencode(word).decode(errors="replace")
             remedy = "use names in UTF-8, and a locale such as LC_ALL=C.UTF-8"
             raise mistake(shown[:200], "", "not text in UTF-8", remedy)
+        if word.count("/") > DEEPEST:
+            raise mistake(f"{word[:40]}..", "", f"more than {DEEPEST} folders", "use a shorter path")
         if HUGE.search(word):
             raise mistake("", "", f"{word[:40]}..", "give numbers of fewer than 100 digits")
-        if word.rpartition("=")[2].startswith("/dev/") and _is_endless(Path(word.rpartition("=")[2])):
-            raise mistake(word, "", "is a device", "give a file")
+        if endless := _endless(Path(word.rpartition("=")[2])):
+            raise mistake(word, "", f"is a {endless}", "give a file")
 
 
-def _is_endless(path: Path) -> bool:
-    """Whether it is a device that gives bytes without an end, such as /dev/zero, or a disk."""
+def _endless(path: Path) -> str:
+    """What a path is if reading it may never end: a device such as /dev/zero, a disk, a named pipe; otherwise empty.
+
+    A pipe that is open already, such as /dev/stdin or /dev/fd/63, has a writer.
+    """
     try:
         found = path.stat()
     except (OSError, ValueError):
-        return False
-    memory = stat.S_ISCHR(found.st_mode) and os.major(found.st_rdev) == MEMORY_DEVICES
-    return stat.S_ISBLK(found.st_mode) or (memory and os.minor(found.st_rdev) != NULL_DEVICE)
+        return ""
+    if path.is_relative_to("/dev"):
+        memory = stat.S_ISCHR(found.st_mode) and os.major(found.st_rdev) == MEMORY_DEVICES
+        is_device = stat.S_ISBLK(found.st_mode) or (memory and os.minor(found.st_rdev) != NULL_DEVICE)
+        return "device" if is_device else ""
+    return "named pipe" if stat.S_ISFIFO(found.st_mode) and not path.is_relative_to("/proc") else ""
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ from discreet.engine.computing import computing
 from discreet.errors import mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.secret import read_secret
+from discreet.page.charts import require_room
 from discreet.pipeline.audit import (
     REPORT,
     Before,
@@ -84,6 +85,7 @@ def audit(
     require_known(without or ())
     if out is not None:
         require_free(out, "--out")
+        require_room()
     crossing = read_lookup(lookup, geographies)
     if not hadoop_scheme(release):  # refused before Spark is started
         _opened(Path(release), crossing, out)

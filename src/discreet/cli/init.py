@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -145,15 +146,21 @@ def _write(proposal: Proposal, out: Path) -> list[str]:
     _refuse_present(out, files)
     trees = {variable.file: codelist(variable.name, variable.rows) for variable in listed}
     text = programme_text(proposal)
-    (out / "codelists").mkdir(parents=True, exist_ok=True)
+    folder = out / "codelists"
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         for file, tree in trees.items():
             write_codelist(out / file, tree)
         with putting(str(out / PROGRAMME)):
             (out / PROGRAMME).write_text(text, encoding="utf-8")
     except BaseException:  # a part would only be refused as present by the next run
         for file in files:
-            (out / file).unlink(missing_ok=True)
+            with suppress(OSError):  # what was wrong first is reported
+                (out / file).unlink()
+        for one in new:
+            with suppress(OSError):
+                one.rmdir()
         raise
     return files
 

@@ -23,6 +23,7 @@ from discreet.errors import Mistakes, mistake
 from discreet.io.files import BATCH, Records, open_files
 from discreet.io.memory import open_memory
 from discreet.lazy import lazily
+from discreet.programme.section import with_home
 from discreet.programme.sources import (
     ClusterSource,
     DatabaseSource,
@@ -178,7 +179,7 @@ def _duckdb_file(path: Path) -> Iterator[Run]:
 @contextmanager
 def _over_files(folder: Path, names: Sequence[str]) -> Iterator[Run]:
     # DuckDB compares a name with what is allowed before it searches the folder, and again after it
-    places = [place for name in names for place in (name, str(folder / Path(name).expanduser()))]
+    places = [place for name in names for place in (name, str(folder / with_home(name)))]
     patterns = [place for place in places if has_magic(place)]
     with duckdb.connect(":memory:", config=_CLOSED) as connection:
         connection.execute("SET GLOBAL file_search_path = $folder", {"folder": str(folder)})

@@ -404,8 +404,13 @@ def _require_described(
 
 
 def require_sound(batch: pa.RecordBatch) -> None:
-    """Refuse values beyond their dictionary, which Arrow reads from damaged pages: kernels would count other memory."""
+    """Refuse what Arrow reads from damaged pages: values beyond their dictionary, and texts that are not UTF-8.
+
+    Kernels would count other memory, and functions on texts would fail later.
+    """
     for column in batch.columns:
+        if _is_text(column.type):
+            column.validate(full=True)
         if pa.types.is_dictionary(column.type):
             if _largest(column.indices) >= len(column.dictionary):
                 raise pa.ArrowInvalid("values beyond the dictionary")

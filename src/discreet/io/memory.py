@@ -73,7 +73,10 @@ def open_memory(source: MemorySource) -> Records:
             try:
                 require_sound(batch)
             except pa.ArrowException:
-                value, remedy = "a column with values beyond its dictionary", "read its file again"
+                value, remedy = (
+                    "values beyond their dictionary, or texts that are not UTF-8",
+                    "read its file again",
+                )
                 raise mistake(source.name, "", value, remedy) from None
             yield batch
 

@@ -170,6 +170,8 @@ class Register:
     def _read(self) -> _Content:
         try:
             mode = self.path.stat().st_mode
+            if self.path.is_fifo():  # reading would wait for a writer
+                raise mistake(self.path, "register", "is a named pipe", "give a file")
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return _Content(secret_fingerprint=self.fingerprint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -25,9 +26,12 @@ class HasJson(Protocol):
 def read_json(path: Path) -> Any:
     """The document in a file of JSON in UTF-8; ValueError for any other file, OSError for none that can be read.
 
+    A named pipe is none: reading one without a writer never ends. Those that are open already are below /dev.
     Refused are also documents that are nested too deeply, and texts with half a character (\\ud800), which no file in
     UTF-8 can have.
     """
+    if path.is_fifo() and not path.is_relative_to("/dev"):
+        raise OSError(errno.EINVAL, "is a named pipe", str(path))
     text = path.read_text(encoding="utf-8")
     try:
         document = json.loads(text, parse_constant=_refused)

@@ -48,6 +48,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from discreet.errors import DatabaseUnavailable, Mistakes, Problem, mistake
 from discreet.io.ending import putting
+from discreet.programme.section import with_home
 from discreet.programme.sources import without_user
 
 WAIT = 30.0  # seconds that one transaction waits for others
@@ -77,7 +78,7 @@ class Database:
             raise mistake(
                 "", key, "an address of an unknown kind", _FORMS
             )  # not shown: it may contain a password
-        self.file = Path(rest if separator else address).expanduser() if scheme not in _SERVERS else None
+        self.file = with_home(rest if separator else address) if scheme not in _SERVERS else None
         self.name = str(self.file) if self.file else without_user(address)
         engine = _sqlite(self.file, journal) if self.file else _postgresql(address, self.name, key)
         self._writer = engine.execution_options(writing=True)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 import re
+import resource
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from discreet.errors import mistake
 from discreet.lazy import lazily
 from discreet.page.markup import Html, joined, safe
 from discreet.page.style import BLUE, FAINT, GREY, GRID, INK, PAPER, TINT
@@ -28,6 +30,7 @@ else:
 
 WIDE, NARROW = 720, 340  # pixels
 PNG_SCALE = 2
+ADDRESSES = 72 << 30  # bytes that the JavaScript engine of vl-convert reserves
 FONT = "sans-serif"
 SUBTITLE = 108  # letters in a line
 
@@ -101,8 +104,7 @@ class Chart:
         return self._rendered(_without_legends(self._spec(width)), where)
 
     def _rendered(self, spec: dict[str, Any], where: str) -> str:
-        drawn = str(vl_convert.vegalite_to_svg(spec))
-        return _described(drawn, f"{self.name}-{where}", self.title, self.description)
+        return _described(_svg(spec), f"{self.name}-{where}", self.title, self.description)
 
     def _legend(self) -> str:
         """The legend of the page, as text that wraps."""
@@ -111,6 +113,24 @@ class Chart:
         dot = '<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="6" fill="{}"/></svg>'
         kinds = "".join(f"<li>{dot.format(colour)}{safe(kind)}</li>" for kind, colour in self.legend.items())
         return f'<ul class="legend">{kinds}</ul>'
+
+
+def require_room() -> None:
+    """Refuse a limit of the address space under which the library that draws charts would end the process."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < ADDRESSES:  # negative where there is none
+        value = "charts need 72 GB of address space, most of which is never used as memory"
+        raise mistake("ulimit -v", "", value, "call ulimit -v unlimited, and limit memory by a control group")
+
+
+def as_svg(chart: Drawing) -> str:
+    """The drawing of an Altair chart."""
+    return _svg(chart.to_dict())
+
+
+def _svg(spec: dict[str, Any]) -> str:
+    require_room()
+    return str(vl_convert.vegalite_to_svg(spec))
 
 
 def _without_legends(spec: Any) -> Any:

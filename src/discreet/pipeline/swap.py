@@ -17,8 +17,10 @@ import pyarrow as pa
 from discreet.errors import mistake
 from discreet.io.atomic_folder import AtomicFolder, require_free
 from discreet.io.progress import Progress, Quiet
+from discreet.page.charts import require_room
 from discreet.population.place_columns import place_column_problems
 from discreet.programme.programme import PopulationRule, Programme
+from discreet.programme.section import with_home
 from discreet.programme.sources import FileSource
 from discreet.programme.swap import SwapRule
 from discreet.report.swap import write_report
@@ -70,6 +72,7 @@ def write_swap(
     rule, population = _declared(programme)
     _require_apart(programme, out, private)
     require_none(place_column_problems(programme))
+    require_room()
     replaceable = partial(_require_free_or_unfinished, out, private)
     with (
         AtomicFolder(out, OUT, require_replaceable=replaceable) as public,
@@ -157,6 +160,6 @@ def _folders_read(programme: Programme) -> Iterator[Path]:
     units = programme.population.units if programme.population else {}
     for unit in units.values():
         if isinstance(unit.source, FileSource):
-            folder = (programme.path.parent / Path(unit.source.given).expanduser()).resolve()
+            folder = (programme.path.parent / with_home(unit.source.given)).resolve()
             if folder.is_dir():
                 yield folder

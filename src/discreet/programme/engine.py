@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from discreet.programme.engine_kind import EngineKind
-from discreet.programme.section import Declared, Findings, Text, matching
+from discreet.programme.section import Declared, Findings, Text, matching, with_home
 
 Memory = Annotated[str, matching(r"[1-9][0-9]*[mgtMGT]", 'write an amount such as "512m" or "8g"')]
 Package = Annotated[
@@ -104,7 +104,7 @@ def resolve_engine(declared: DeclaredEngine | None, findings: Findings) -> Engin
         if is_credential(full, value):
             findings.add(f"engine.{full}", "credentials do not belong into a programme", _CREDENTIALS)
     settings = {**given, **{full: value for full, (_, value) in named.items()}}
-    folder = None if declared.folder is None else findings.folder / Path(declared.folder).expanduser()
+    folder = None if declared.folder is None else findings.folder / with_home(declared.folder)
     return EngineRule(kind, settings, declared.wait, folder)
 
 

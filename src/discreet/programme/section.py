@@ -41,6 +41,14 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def with_home(path: str) -> Path:
+    """A path, with ``~`` or ``~NAME`` at its beginning as the home of a user; as it is where there is no such home."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def text_or_table(value: object) -> str:
     """Which of two forms a value has, as the tag of a tagged union."""
     return "|text" if isinstance(value, str) else "|table"

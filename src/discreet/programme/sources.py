@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from discreet.errors import AbsentData, Mistakes, Problem, mistake
-from discreet.programme.section import Declared, Text, is_file
+from discreet.programme.section import Declared, Text, is_file, with_home
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -242,7 +242,7 @@ def database_file(uri: str, folder: Path) -> Path:
     SQLAlchemy writes an absolute path after one slash more.
     """
     path = re.sub("^/+", "/", uri.partition("://")[2])
-    return folder / Path(path).expanduser()
+    return folder / with_home(path)
 
 
 def resolve_source(entry: str | DeclaredSource, folder: Path, file: str, key: str) -> Source:
@@ -274,7 +274,7 @@ def _path_source(given: str, dialect: Dialect, folder: Path) -> ClusterSource | 
     if hadoop_scheme(given):
         return ClusterSource(path=given, dialect=dialect)
     local = unquote(urlsplit(given).path) if given.startswith("file:/") else given
-    place = folder / Path(local).expanduser()
+    place = folder / with_home(local)
     is_delta = "://" not in local and _is_folder(place / DELTA_LOG)
     return (
         ClusterSource(path=f"file://{place.absolute()}", given=given, dialect=dialect) if is_delta else None
@@ -379,13 +379,13 @@ def file_source(given: str, folder: Path, file: str, key: str) -> FileSource:
     if "://" in given:
         remedy = f'write {key.rpartition(".")[2]} = {{ uri = "..", table = ".." }}'
         raise Mistakes([Problem(file, key, without_user(given), remedy)])
-    place = folder / Path(given).expanduser()
+    place = folder / with_home(given)
     if _is_folder(place):
         pattern = str(Path(escape(str(place))) / "**" / "*.parquet")
     elif is_file(place):  # its name may have characters that mean something in a pattern
         pattern = escape(str(place))
     else:
-        pattern = str(Path(escape(str(folder))) / Path(given).expanduser())
+        pattern = str(Path(escape(str(folder))) / with_home(given))
     if _is_endless(pattern):
         value = f"{given!r} has more than {MOST_FILES:,} files and folders below it"
         raise Mistakes([Problem(file, key, value, "name the folder of the records")])

@@ -38,7 +38,7 @@ from discreet.programme.hierarchical import HierarchyRule, groups_of
 from discreet.programme.release import ReleaseFormat
 from discreet.release.folder import ReleaseFolder
 from discreet.release.manifest import FileEntry
-from discreet.release.reader import Release
+from discreet.release.reader import Release, read_rows
 from discreet.tabulate.tables import ProtectedTable
 
 if TYPE_CHECKING:
@@ -224,11 +224,7 @@ class PublishedHierarchy:
     def areas(self) -> tuple[list[NDArray[np.int64]], list[tuple[str, ...]]]:
         """Parents of each area by level but the first, and codes by level."""
         path = self.release.folder / AREAS
-        try:
-            with path.open(encoding="utf-8", newline="") as file:
-                rows = list(csv.reader(file))
-        except (OSError, UnicodeDecodeError, csv.Error):
-            rows = []
+        rows = read_rows(path)
         if not rows or tuple(rows[0]) != AREA_COLUMNS or any(len(row) != len(AREA_COLUMNS) for row in rows):
             raise BrokenRelease(f"{AREAS}: not a list of level,code,parent; fetch the release again")
         codes = [tuple(row[1] for row in rows[1:] if row[0] == level) for level in self.rule.levels]
@@ -257,11 +253,7 @@ class PublishedHierarchy:
     def categories(self) -> dict[tuple[str, str], dict[str, str]]:
         """(variable, breakdown) -> category -> its code there; the breakdown "" has the categories themselves."""
         path = self.release.folder / CATEGORIES
-        try:
-            with path.open(encoding="utf-8", newline="") as file:
-                rows = list(csv.reader(file))
-        except (OSError, UnicodeDecodeError, csv.Error):
-            rows = []
+        rows = read_rows(path)
         if not rows or tuple(rows[0]) != CATEGORY_COLUMNS or any(len(row) != len(rows[0]) for row in rows):
             raise BrokenRelease(
                 f"{CATEGORIES}: not a list of {','.join(CATEGORY_COLUMNS)}; fetch the release again"

@@ -60,13 +60,20 @@ def write_codes(axis: Breakdown, path: Path) -> None:
     write_code_columns(path, axis.codes, parents, texts)
 
 
-def read_codes(path: Path) -> PublishedCodes:
-    """Read such a file back."""
+def read_rows(path: Path) -> list[list[str]]:
+    """The rows of a CSV file of a release; none where it cannot be read, or is no file: a pipe may never end."""
+    if not path.is_file():
+        return []
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))
+            return list(csv.reader(file))
     except (OSError, UnicodeDecodeError, csv.Error):
-        rows = []
+        return []
+
+
+def read_codes(path: Path) -> PublishedCodes:
+    """Read such a file back."""
+    rows = read_rows(path)
     head = tuple(rows[0]) if rows else ()
     if head[: len(HEADER)] != HEADER or any(len(row) != len(head) for row in rows):
         raise BrokenRelease(f"{path}: not a list of code,parent,label; fetch the release again")
