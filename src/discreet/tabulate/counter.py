@@ -16,7 +16,16 @@ from discreet.population.encode import EncodedRecords
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter
-from discreet.tabulate.parents import Classes, Parent, Walk, can_share, parents_of, walks
+from discreet.tabulate.parents import (
+    Classes,
+    Parent,
+    Runs,
+    Walk,
+    can_share,
+    outer_variable,
+    parents_of,
+    walks,
+)
 from discreet.tabulate.tables import ConfidentialTable
 
 DENSE_CELLS = 1 << 26  # 512 MiB of accumulators
@@ -196,6 +205,7 @@ def largest_grid_for(cube: Cube, rows: AxisRows) -> DenseGrid | SparseGrid:
 
 
 _NARROW = 256
+SHORT_RUN = 32  # records on average: to count shorter runs takes longer than to place each record
 _MANY = 1 << 18  # records for which it pays to translate two at a time
 _NO_ROWS: dict[str, int] = {}
 _Weights = tuple[DenseGrid | SparseGrid, DenseGrid | SparseGrid]  # sums, and the largest
@@ -215,6 +225,7 @@ class CubeCounter:
         self._rows = _Rows(
             [axis for k in alone for axis in cubes[k].axes if len(axis) > 1],
             [classes for _, some in parents for parent in some for classes in parent.cross.values()],
+            outer_variable(parent for _, some in parents for parent in some),
         )
         narrow, wide = self._rows.axes
         rows = {k: AxisRows(cubes[k], narrow, wide) for k in alone}
@@ -224,7 +235,7 @@ class CubeCounter:
             for k, row in rows.items()
             if cubes[k].weight
         }
-        self._walks = [(who, Walk(some, *self._rows.classes)) for who, some in parents]
+        self._walks = [(who, Walk(some, *self._rows.classes, self._rows.outer)) for who, some in parents]
         self._counted = {
             k: (walk, at)
             for _, walk in self._walks
@@ -234,13 +245,14 @@ class CubeCounter:
 
     def add(self, block: EncodedRecords) -> None:
         """Count one block; each walk and each cube is one task, so that no two threads share a cell."""
-        nodes = self._rows.nodes(block, self._pool)
+        runs = self._rows.runs(block)
+        nodes = self._rows.nodes(block, self._pool, runs)
         added = {_who(cube): None for cube in self._cubes}
         values = dict(zip(added, self._pool.map(lambda who: _added(block, *who), added), strict=True))
 
         def walked(task: tuple[_Who, Walk]) -> None:
             who, walk = task
-            walk.add(nodes.narrow, nodes.wide, values[who])
+            walk.add(nodes.narrow, nodes.wide, values[who], runs)
 
         def alone(k: int) -> None:
             cube, value = self._cubes[k], values[_who(self._cubes[k])]
@@ -326,7 +338,7 @@ class _Translation:
 class _Rows:
     """The numbers of each record that are counted by: its nodes along some axes, and its classes."""
 
-    def __init__(self, axes: Sequence[Breakdown], classes: Sequence[Classes]) -> None:
+    def __init__(self, axes: Sequence[Breakdown], classes: Sequence[Classes], outer: str | None) -> None:
         by_name = {axis.full_name: axis for axis in axes}
         tables = [
             *(_Translation(axis.full_name, axis.variable, axis.node_of_leaf) for axis in by_name.values()),
@@ -335,6 +347,8 @@ class _Rows:
         self._narrow = [table for table in tables if table.is_narrow]
         self._wide = [table for table in tables if not table.is_narrow]
         self._room = Nodes(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint32))
+        self._outer_variable = outer
+        self._outer = [one for one in dict.fromkeys(classes) if one.variable == outer]
 
     @property
     def axes(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -354,10 +368,28 @@ class _Rows:
             {key: row for key, row in wide if isinstance(key, Classes)},
         )
 
-    def nodes(self, block: EncodedRecords, pool: Executor) -> Nodes:
-        """The numbers of the records of a block; the next block overwrites them."""
+    @property
+    def outer(self) -> dict[Classes, int]:
+        """Classes of the outer variable -> their row in the runs."""
+        return {classes: row for row, classes in enumerate(self._outer)}
+
+    def runs(self, block: EncodedRecords) -> Runs | None:
+        """The runs of records with one leaf of the outer variable; None where they are short."""
+        if self._outer_variable is None:
+            return None
+        codes = block.codes[self._outer_variable]
+        bounds = counting.runs_of(codes, len(block) // SHORT_RUN)
+        if bounds is None:
+            return None
+        leaves = codes[bounds[:-1]]
+        return Runs(bounds, np.array([classes.of_leaf[leaves] for classes in self._outer]))
+
+    def nodes(self, block: EncodedRecords, pool: Executor, runs: Runs | None) -> Nodes:
+        """The numbers of the records of a block; the next block overwrites them. What runs have is left out."""
         nodes = self._room_for(len(block))
-        columns = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
+        left_out = () if runs is None else self._outer
+        rows = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
+        columns = [(table, out) for table, out in rows if table.key not in left_out]
 
         def fill(variable: str) -> None:
             for table, out in columns:
