@@ -99,6 +99,10 @@ class DenseGrid:
         """Add sums at finest cells, of which several may be the same."""
         counting.add_at(self._cells, position, added)
 
+    def add_shares(self, shares: Sums, outer: Keys, inner: Keys) -> None:
+        """Add the share in row o and column i at the finest cell outer[o] + inner[i]; several may have one."""
+        counting.add_shares(self._cells, shares, outer, inner)
+
     def add_cells(self, position: Sums, added: Sums) -> None:
         """Add sums at different finest cells."""
         self._cells[position.astype(np.int64)] += added
@@ -206,6 +210,8 @@ def largest_grid_for(cube: Cube, rows: AxisRows) -> DenseGrid | SparseGrid:
 
 _NARROW = 256
 SHORT_RUN = 32  # records on average: to count shorter runs takes longer than to place each record
+_FEW_STEPS = 6  # between the numbers of successive codes: to look them up takes longer
+_TASKS = 4  # in which codes are translated
 _MANY = 1 << 18  # records for which it pays to translate two at a time
 _NO_ROWS: dict[str, int] = {}
 _Weights = tuple[DenseGrid | SparseGrid, DenseGrid | SparseGrid]  # sums, and the largest
@@ -278,7 +284,7 @@ class CubeCounter:
             return self._alone[k]
         walk, at = self._counted[k]
         grid = DenseGrid(self._cubes[k], AxisRows(self._cubes[k], _NO_ROWS, _NO_ROWS))
-        grid.gather(*walk.parents[at].shares(walk.cells(at), self._cubes[k]))
+        grid.add_shares(walk.cells(at), *walk.parents[at].places(self._cubes[k]))
         return grid
 
 
@@ -325,10 +331,19 @@ class _Translation:
         pairs: NDArray[np.uint16] = np.add.outer(every << 8, every).ravel()
         return pairs
 
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """The codes from which the number is another one, and how much more it is, modulo 256."""
+        change = np.diff(self.numbers.astype(np.int64), prepend=0)
+        begin = np.flatnonzero(change)
+        return begin.astype(np.uint8), change[begin].astype(np.uint8)
+
     def fill(self, codes: NDArray[Any], out: NDArray[Any]) -> None:
-        """Translate the codes of some records; a sum vectorises, and one lookup may serve two neighbours."""
+        """Translate the codes of some records; sums vectorise, and one lookup may serve two neighbours."""
         if self._shift is not None:  # in the wider type, because the last code could overflow
             np.add(codes, self._shift, out=out, dtype=out.dtype, casting="unsafe")
+        elif codes.itemsize == out.itemsize == 1 and len(self._steps[0]) <= _FEW_STEPS:
+            counting.recode_by_steps(codes, *self._steps, out)
         elif codes.itemsize == out.itemsize == 1 and len(codes) >= _MANY and len(codes) % 2 == 0:
             counting.recode(codes.view(np.uint16), self._pairs, out.view(np.uint16))
         else:
@@ -391,12 +406,11 @@ class _Rows:
         rows = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
         columns = [(table, out) for table, out in rows if table.key not in left_out]
 
-        def fill(variable: str) -> None:
-            for table, out in columns:
-                if table.variable == variable:
-                    table.fill(block.codes[variable], out)
+        def fill(task: int) -> None:
+            for table, out in columns[task::_TASKS]:
+                table.fill(block.codes[table.variable], out)
 
-        for _ in pool.map(fill, {table.variable for table, _ in columns}):
+        for _ in pool.map(fill, range(_TASKS)):
             pass
         return nodes
 

@@ -23,6 +23,7 @@ MOST_SHARED = 1 << 18  # cells of a parent of several cubes: 2 MiB, about a seco
 MOST_ALONE = 1 << 22  # cells of a cube that is its own parent; larger ones are counted by themselves
 _TRIED = 128  # parents that a cube is compared with: planning stays linear in the cubes
 SHORT = 1 << 16  # positions below it take 16 bits
+_ROW = 32  # cells of a parent that are added to a cube in one loop
 _TOGETHER = 16  # parents that are counted in one walk over the records
 _WALKS = 4  # walks, where there are fewer parents: for as many threads
 
@@ -112,20 +113,19 @@ class Parent:
         """The number of its cells; asked for when all cubes are in it."""
         return cells_in(self.cross)
 
-    def shares(self, cells: Sums, cube: Cube) -> tuple[NDArray[np.uint32], Sums]:
-        """What the cells add to a cube: positions of its finest cells, of which several may be the same, and sums."""
-        crossed = {axis.variable for axis in cube.axes if len(axis) > 1}
-        added_up = tuple(k for k, name in enumerate(self.cross) if name not in crossed)
-        sums = cells.reshape([classes.number for classes in self.cross.values()]).sum(axis=added_up)
-        position = np.zeros(1, dtype=np.uint32)
-        for name, classes in self.cross.items():
+    def places(self, cube: Cube) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Where its cells are among a cube's finest ones: the cell in row o and column i at outer[o] + inner[i]."""
+        outer, inner = np.zeros(1, dtype=np.uint32), np.zeros(1, dtype=np.uint32)
+        for name, classes in reversed(self.cross.items()):  # type: ignore[call-overload]
             steps = np.zeros(classes.number, dtype=np.uint32)
             for axis, stride in zip(cube.axes, cube.strides, strict=True):
                 if axis.variable == name and len(axis) > 1:
                     steps += (axis.node_of_leaf[classes.first_leaves] * stride).astype(np.uint32)
-            if name in crossed:
-                position = np.add.outer(position, steps).ravel()
-        return position, sums.ravel()
+            if len(inner) < _ROW:
+                inner = np.add.outer(steps, inner).ravel()
+            else:
+                outer = np.add.outer(steps, outer).ravel()
+        return outer, inner
 
 
 def parents_of(cubes: Mapping[int, Cube], room: int = 0) -> list[Parent]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discreet.lazy import njit
 
 TILE = 4096  # records whose cell positions stay in the first-level cache
-WALKED = 1 << 14  # records for which a grid is loaded into the caches once, among others
+WALKED = 1 << 13  # records for which a grid is loaded into the caches once, among others
 AT_ONCE = 5  # grids: more would need more registers than processors have
 LOOKED_AT = 64  # codes that are compared at once
 SHORT = np.uint32(1 << 16)  # of a stride: numbers below it take 16 bits
@@ -50,6 +50,19 @@ def recode(codes: Any, nodes: Any, out: Any) -> None:
     """Translate the codes of records to nodes of an axis: out = nodes[codes]."""
     for r in range(codes.size):
         out[r] = nodes[codes[r]]
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def recode_by_steps(codes: Any, begin: Any, steps: Any, out: Any) -> None:
+    """As recode, where the nodes change at few codes: out = the sum of steps[k], modulo 256, with begin[k] <= code."""
+    for start in range(0, codes.size, TILE):
+        part, into = codes[start : start + TILE], out[start : start + TILE]
+        for r in range(part.size):
+            into[r] = 0
+        for k in range(begin.size):
+            least, step = begin[k], steps[k]
+            for r in range(part.size):
+                into[r] += step if part[r] >= least else np.uint8(0)
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
@@ -346,6 +359,25 @@ def add_at(cells: Any, position: Any, added: Any) -> None:
     """Add each value to the cell at its position; several may have one."""
     for r in range(position.size):
         cells[position[r]] += added[r]
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def add_shares(cells: Any, shares: Any, outer: Any, inner: Any) -> None:
+    """Add the share in row o and column i to the cell at outer[o] + inner[i]; several may have one."""
+    is_one_cell = True
+    for place in inner:
+        is_one_cell &= place == 0
+    for o in range(outer.size):
+        row = shares[o * inner.size : (o + 1) * inner.size]
+        if is_one_cell:
+            total = np.uint64(0)
+            for i in range(row.size):
+                total += row[i]
+            cells[outer[o]] += total
+        else:
+            below = cells[outer[o] :]
+            for i in range(row.size):
+                below[inner[i]] += row[i]
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
