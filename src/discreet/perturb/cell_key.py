@@ -45,7 +45,7 @@ def _publish(
     last_row: Any,
     wrap_from: Any,
     wrap_length: Any,
-) -> Any:
+) -> int:
     """Write the place and value of every cell whose published count is positive; return how many.
 
     Keys are permuted as many at a time as ``at`` and ``keys`` have room for. Indices are unsigned: Numba asks of every
@@ -72,7 +72,7 @@ def _publish(
             values[number] = value
             number += np.uint64(value > 0)
         first = end
-    return number
+    return int(number)
 
 
 @dataclass(frozen=True, eq=False)

@@ -235,7 +235,7 @@ def _add_to_grids(cells: Any, base: Any, grids: Any, position: Any, part: Any) -
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _count_parents(
+def count_parents(
     base: Any,
     short: Any,
     long: Any,
@@ -255,6 +255,13 @@ def _count_parents(
     wide_rows: Any,
     wide_strides: Any,
 ) -> None:
+    """As count_cube for all records and several grids: the cells of grid p are from begin[p] to begin[p + 1].
+
+    Some records are counted into all grids before the next ones: their nodes are read from memory once. They are
+    counted into up to five grids at a time, because an addition may wait for the one before it in its grid. The records
+    of run k, from bounds[k] to bounds[k + 1], have one node along an outer axis of each grid; ``outer`` has it in the
+    grid's row.
+    """
     parents = begin.size - 1
     groups = (parents + AT_ONCE - 1) // AT_ONCE
     run = 0
@@ -312,17 +319,6 @@ def room_for_grids(short: bool) -> tuple[Accumulators, NDArray[np.uint16], NDArr
     shorts = np.empty((AT_ONCE if short else 1, WALKED), dtype=np.uint16)
     longs = np.empty((0 if short else AT_ONCE, WALKED), dtype=np.uint32)
     return np.zeros(AT_ONCE, dtype=np.uint64), shorts, longs
-
-
-def count_parents(*arguments: Any) -> None:
-    """As count_cube for all records and several grids: the cells of grid p are from begin[p] to begin[p + 1].
-
-    Some records are counted into all grids before the next ones: their nodes are read from memory once. They are
-    counted into up to five grids at a time, because an addition may wait for the one before it in its grid. The records
-    of run k, from bounds[k] to bounds[k + 1], have one node along an outer axis of each grid; ``outer`` has it in the
-    grid's row.
-    """
-    _count_parents(*arguments)
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
