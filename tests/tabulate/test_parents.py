@@ -12,6 +12,7 @@ from discreet.maths.cells.counting import increments
 from discreet.population.encode import EncodedRecords, code_type
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
+from discreet.tabulate import counter as counting_blocks
 from discreet.tabulate import parents as planning
 from discreet.tabulate.counter import CubeCounter
 from discreet.tabulate.parents import cells_in, parents_of
@@ -71,15 +72,28 @@ def counted_one_by_one(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    programmes(), st.integers(0, 2**32), st.sampled_from([1, 7, 40, 1 << 18]), st.sampled_from([0, 1 << 22])
+    programmes(),
+    st.integers(0, 2**32),
+    st.sampled_from([1, 7, 40, 1 << 18]),
+    st.sampled_from([0, 1 << 22]),
+    st.sampled_from([1, 4, 1 << 10]),
+    st.sampled_from([0, 20, 1 << 16]),
+    st.sampled_from([1, 4]),
 )
 def test_all_ways_of_counting_agree(
-    drawn: tuple[list[Cube], dict[str, int]], seed: int, shared: int, alone: int
+    drawn: tuple[list[Cube], dict[str, int]],
+    seed: int,
+    shared: int,
+    alone: int,
+    run: int,
+    short: int,
+    walks: int,
 ) -> None:
     cubes, leaves = drawn
     random = np.random.default_rng(seed)
     records = int(random.integers(0, 60))
     codes = {name: random.integers(0, n, records) for name, n in leaves.items()}
+    codes["A"].sort()
     keys = random.integers(0, 2**32, records, dtype=np.uint32)
     blocks = [
         EncodedRecords(
@@ -93,6 +107,9 @@ def test_all_ways_of_counting_agree(
     with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(planning, "MOST_SHARED", shared)
         patch.setattr(planning, "MOST_ALONE", alone)
+        patch.setattr(planning, "SHORT", short)
+        patch.setattr(planning, "_WALKS", walks)
+        patch.setattr(counting_blocks, "SHORT_RUN", run)
         counter = CubeCounter(cubes, pool)
         for block in blocks:
             counter.add(block)

@@ -48,28 +48,31 @@ def _publish(
 ) -> int:
     """Write the place and value of every cell whose published count is positive; return how many.
 
-    Keys are permuted as many at a time as ``at`` and ``keys`` have room for.
+    Keys are permuted as many at a time as ``at`` and ``keys`` have room for. Indices are unsigned: Numba asks of every
+    signed one whether it counts from the end.
     """
-    number, first = 0, 0
-    while first < cells.size:
-        end = first + at.size if at.size < cells.size - first else cells.size
-        found = 0
+    number, first = np.uint64(0), np.uint64(0)
+    size, most = np.uint64(cells.size), np.uint64(at.size)
+    while first < size:
+        end = first + most if most < size - first else size
+        found = np.uint64(0)
         for c in range(first, end):
             at[found] = c
-            found += cells[c] & _LOW != 0
+            found += np.uint64(cells[c] & _LOW != 0)
         for k in range(found):
             keys[k] = np.uint32(cells[at[k]] >> _32)
         permute(keys[:found], rounds, half, last)
         for k in range(found):
-            count = np.int64(cells[at[k]] & _LOW)
+            c = at[k]
+            count = np.int64(cells[c] & _LOW)
             value = count + change_of(
                 count, keys[k], upper, change, guide, guide_shift, last_row, wrap_from, wrap_length
             )
-            places[number] = at[k]
+            places[number] = c
             values[number] = value
-            number += value > 0
+            number += np.uint64(value > 0)
         first = end
-    return number
+    return int(number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +156,7 @@ class CellKeyMechanism:
     def perturb(self, table: ConfidentialTable) -> ProtectedTable:
         """Perturb every non-empty cell; a cell published as zero is left out like an empty one."""
         occupied = np.count_nonzero(table.cells)
-        at, keys = np.empty(AT_ONCE, dtype=np.int64), np.empty(AT_ONCE, dtype=np.uint32)
+        at, keys = np.empty(AT_ONCE, dtype=np.uint64), np.empty(AT_ONCE, dtype=np.uint32)
         places = np.empty(occupied, dtype=np.int64)
         values = np.empty(occupied, dtype=np.int64)
         room = (at, keys, places, values)

@@ -16,7 +16,16 @@ from discreet.population.encode import EncodedRecords
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
 from discreet.programme.filter import Filter
-from discreet.tabulate.parents import Classes, Parent, Walk, can_share, parents_of, walks
+from discreet.tabulate.parents import (
+    Classes,
+    Parent,
+    Runs,
+    Walk,
+    can_share,
+    outer_variable,
+    parents_of,
+    walks,
+)
 from discreet.tabulate.tables import ConfidentialTable
 
 DENSE_CELLS = 1 << 26  # 512 MiB of accumulators
@@ -89,6 +98,10 @@ class DenseGrid:
     def gather(self, position: Keys, added: Sums) -> None:
         """Add sums at finest cells, of which several may be the same."""
         counting.add_at(self._cells, position, added)
+
+    def add_shares(self, shares: Sums, outer: Keys, inner: Keys) -> None:
+        """Add the share in row o and column i at the finest cell outer[o] + inner[i]; several may have one."""
+        counting.add_shares(self._cells, shares, outer, inner)
 
     def add_cells(self, position: Sums, added: Sums) -> None:
         """Add sums at different finest cells."""
@@ -196,6 +209,9 @@ def largest_grid_for(cube: Cube, rows: AxisRows) -> DenseGrid | SparseGrid:
 
 
 _NARROW = 256
+SHORT_RUN = 32  # records on average: to count shorter runs takes longer than to place each record
+_FEW_STEPS = 6  # between the numbers of successive codes: to look them up takes longer
+_TASKS = 4  # in which codes are translated
 _MANY = 1 << 18  # records for which it pays to translate two at a time
 _NO_ROWS: dict[str, int] = {}
 _Weights = tuple[DenseGrid | SparseGrid, DenseGrid | SparseGrid]  # sums, and the largest
@@ -215,6 +231,7 @@ class CubeCounter:
         self._rows = _Rows(
             [axis for k in alone for axis in cubes[k].axes if len(axis) > 1],
             [classes for _, some in parents for parent in some for classes in parent.cross.values()],
+            outer_variable(parent for _, some in parents for parent in some),
         )
         narrow, wide = self._rows.axes
         rows = {k: AxisRows(cubes[k], narrow, wide) for k in alone}
@@ -224,7 +241,7 @@ class CubeCounter:
             for k, row in rows.items()
             if cubes[k].weight
         }
-        self._walks = [(who, Walk(some, *self._rows.classes)) for who, some in parents]
+        self._walks = [(who, Walk(some, *self._rows.classes, self._rows.outer)) for who, some in parents]
         self._counted = {
             k: (walk, at)
             for _, walk in self._walks
@@ -234,13 +251,14 @@ class CubeCounter:
 
     def add(self, block: EncodedRecords) -> None:
         """Count one block; each walk and each cube is one task, so that no two threads share a cell."""
-        nodes = self._rows.nodes(block, self._pool)
+        runs = self._rows.runs(block)
+        nodes = self._rows.nodes(block, self._pool, runs)
         added = {_who(cube): None for cube in self._cubes}
         values = dict(zip(added, self._pool.map(lambda who: _added(block, *who), added), strict=True))
 
         def walked(task: tuple[_Who, Walk]) -> None:
             who, walk = task
-            walk.add(nodes.narrow, nodes.wide, values[who])
+            walk.add(nodes.narrow, nodes.wide, values[who], runs)
 
         def alone(k: int) -> None:
             cube, value = self._cubes[k], values[_who(self._cubes[k])]
@@ -266,7 +284,7 @@ class CubeCounter:
             return self._alone[k]
         walk, at = self._counted[k]
         grid = DenseGrid(self._cubes[k], AxisRows(self._cubes[k], _NO_ROWS, _NO_ROWS))
-        grid.gather(*walk.parents[at].shares(walk.cells(at), self._cubes[k]))
+        grid.add_shares(walk.cells(at), *walk.parents[at].places(self._cubes[k]))
         return grid
 
 
@@ -313,10 +331,19 @@ class _Translation:
         pairs: NDArray[np.uint16] = np.add.outer(every << 8, every).ravel()
         return pairs
 
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """The codes from which the number is another one, and how much more it is, modulo 256."""
+        change = np.diff(self.numbers.astype(np.int64), prepend=0)
+        begin = np.flatnonzero(change)
+        return begin.astype(np.uint8), change[begin].astype(np.uint8)
+
     def fill(self, codes: NDArray[Any], out: NDArray[Any]) -> None:
-        """Translate the codes of some records; a sum vectorises, and one lookup may serve two neighbours."""
+        """Translate the codes of some records; sums vectorise, and one lookup may serve two neighbours."""
         if self._shift is not None:  # in the wider type, because the last code could overflow
             np.add(codes, self._shift, out=out, dtype=out.dtype, casting="unsafe")
+        elif codes.itemsize == out.itemsize == 1 and len(self._steps[0]) <= _FEW_STEPS:
+            counting.recode_by_steps(codes, *self._steps, out)
         elif codes.itemsize == out.itemsize == 1 and len(codes) >= _MANY and len(codes) % 2 == 0:
             counting.recode(codes.view(np.uint16), self._pairs, out.view(np.uint16))
         else:
@@ -326,7 +353,7 @@ class _Translation:
 class _Rows:
     """The numbers of each record that are counted by: its nodes along some axes, and its classes."""
 
-    def __init__(self, axes: Sequence[Breakdown], classes: Sequence[Classes]) -> None:
+    def __init__(self, axes: Sequence[Breakdown], classes: Sequence[Classes], outer: str | None) -> None:
         by_name = {axis.full_name: axis for axis in axes}
         tables = [
             *(_Translation(axis.full_name, axis.variable, axis.node_of_leaf) for axis in by_name.values()),
@@ -335,6 +362,8 @@ class _Rows:
         self._narrow = [table for table in tables if table.is_narrow]
         self._wide = [table for table in tables if not table.is_narrow]
         self._room = Nodes(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint32))
+        self._outer_variable = outer
+        self._outer = [one for one in dict.fromkeys(classes) if one.variable == outer]
 
     @property
     def axes(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -354,17 +383,34 @@ class _Rows:
             {key: row for key, row in wide if isinstance(key, Classes)},
         )
 
-    def nodes(self, block: EncodedRecords, pool: Executor) -> Nodes:
-        """The numbers of the records of a block; the next block overwrites them."""
+    @property
+    def outer(self) -> dict[Classes, int]:
+        """Classes of the outer variable -> their row in the runs."""
+        return {classes: row for row, classes in enumerate(self._outer)}
+
+    def runs(self, block: EncodedRecords) -> Runs | None:
+        """The runs of records with one leaf of the outer variable; None where they are short."""
+        if self._outer_variable is None:
+            return None
+        codes = block.codes[self._outer_variable]
+        bounds = counting.runs_of(codes, len(block) // SHORT_RUN)
+        if bounds is None:
+            return None
+        leaves = codes[bounds[:-1]]
+        return Runs(bounds, np.array([classes.of_leaf[leaves] for classes in self._outer]))
+
+    def nodes(self, block: EncodedRecords, pool: Executor, runs: Runs | None) -> Nodes:
+        """The numbers of the records of a block; the next block overwrites them. What runs have is left out."""
         nodes = self._room_for(len(block))
-        columns = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
+        left_out = () if runs is None else self._outer
+        rows = [*zip(self._narrow, nodes.narrow, strict=True), *zip(self._wide, nodes.wide, strict=True)]
+        columns = [(table, out) for table, out in rows if table.key not in left_out]
 
-        def fill(variable: str) -> None:
-            for table, out in columns:
-                if table.variable == variable:
-                    table.fill(block.codes[variable], out)
+        def fill(task: int) -> None:
+            for table, out in columns[task::_TASKS]:
+                table.fill(block.codes[table.variable], out)
 
-        for _ in pool.map(fill, {table.variable for table, _ in columns}):
+        for _ in pool.map(fill, range(_TASKS)):
             pass
         return nodes
 

@@ -6,10 +6,12 @@ added to one cell of the parent; its cells are then added to the cubes, which ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,8 @@ from discreet.programme.cube import Cube
 MOST_SHARED = 1 << 18  # cells of a parent of several cubes: 2 MiB, about a second-level cache
 MOST_ALONE = 1 << 22  # cells of a cube that is its own parent; larger ones are counted by themselves
 _TRIED = 128  # parents that a cube is compared with: planning stays linear in the cubes
+SHORT = 1 << 16  # positions below it take 16 bits
+_ROW = 32  # cells of a parent that are added to a cube in one loop
 _TOGETHER = 16  # parents that are counted in one walk over the records
 _WALKS = 4  # walks, where there are fewer parents: for as many threads
 
@@ -109,20 +113,19 @@ class Parent:
         """The number of its cells; asked for when all cubes are in it."""
         return cells_in(self.cross)
 
-    def shares(self, cells: Sums, cube: Cube) -> tuple[NDArray[np.uint32], Sums]:
-        """What the cells add to a cube: positions of its finest cells, of which several may be the same, and sums."""
-        crossed = {axis.variable for axis in cube.axes if len(axis) > 1}
-        added_up = tuple(k for k, name in enumerate(self.cross) if name not in crossed)
-        sums = cells.reshape([classes.number for classes in self.cross.values()]).sum(axis=added_up)
-        position = np.zeros(1, dtype=np.uint32)
-        for name, classes in self.cross.items():
+    def places(self, cube: Cube) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Where its cells are among a cube's finest ones: the cell in row o and column i at outer[o] + inner[i]."""
+        outer, inner = np.zeros(1, dtype=np.uint32), np.zeros(1, dtype=np.uint32)
+        for name, classes in reversed(self.cross.items()):  # type: ignore[call-overload]
             steps = np.zeros(classes.number, dtype=np.uint32)
             for axis, stride in zip(cube.axes, cube.strides, strict=True):
                 if axis.variable == name and len(axis) > 1:
                     steps += (axis.node_of_leaf[classes.first_leaves] * stride).astype(np.uint32)
-            if name in crossed:
-                position = np.add.outer(position, steps).ravel()
-        return position, sums.ravel()
+            if len(inner) < _ROW:
+                inner = np.add.outer(steps, inner).ravel()
+            else:
+                outer = np.add.outer(steps, outer).ravel()
+        return outer, inner
 
 
 def parents_of(cubes: Mapping[int, Cube], room: int = 0) -> list[Parent]:
@@ -177,40 +180,115 @@ def walks(parents: Sequence[Parent]) -> Iterator[Sequence[Parent]]:
         yield parents[at::number]
 
 
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Records that follow each other and have the same leaf of a variable, and the classes of each run of them."""
+
+    bounds: NDArray[np.int64]  # run -> its first record, one more at the end
+    classes: NDArray[np.uint32]  # [row of classes, run]
+
+
+def outer_variable(parents: Iterable[Parent]) -> str | None:
+    """The variable that varies slowest in most parents: the one that records are ordered by, if by any."""
+    first = Counter(next(iter(parent.cross)) for parent in parents if parent.cross)
+    return first.most_common(1)[0][0] if first else None
+
+
 class Walk:
     """The accumulators of some parents, filled in one walk over the records."""
 
     def __init__(
-        self, parents: Sequence[Parent], narrow: Mapping[Classes, int], wide: Mapping[Classes, int]
+        self,
+        parents: Sequence[Parent],
+        narrow: Mapping[Classes, int],
+        wide: Mapping[Classes, int],
+        outer: Mapping[Classes, int],
     ) -> None:
         self.parents = parents
-        self._begin = np.cumsum([0, *(parent.cells for parent in parents)])
-        self._narrow, self._wide = _Steps(parents, narrow), _Steps(parents, wide)
+        self._begin = np.cumsum([0, *(parent.cells for parent in parents)]).astype(np.uint64)
+        self._by_record = _Axes(parents, narrow, wide, {})
+        self._by_run = _Axes(parents, _without(outer, narrow), _without(outer, wide), outer)
         self._cells = np.zeros(int(self._begin[-1]), dtype=np.uint64)
 
-    def add(self, narrow: NDArray[np.uint8], wide: NDArray[np.uint32], added: Sums) -> None:
-        """Add each record's value to its cell of every parent."""
-        counting.count_parents(self._cells, self._begin, added, narrow, *self._narrow, wide, *self._wide)
+    def add(
+        self, narrow: NDArray[np.uint8], wide: NDArray[np.uint32], added: Sums, runs: Runs | None
+    ) -> None:
+        """Add each record's value to its cell of every parent; where records come in runs, their rows are not used."""
+        axes = self._by_record if runs is None else self._by_run
+        if runs is None:
+            runs = Runs(np.array([0, len(added)]), np.zeros((1, 1), dtype=np.uint32))
+        counting.count_parents(
+            *axes.room,
+            self._cells,
+            self._begin,
+            added,
+            runs.bounds,
+            runs.classes,
+            *axes.outer,
+            narrow,
+            *axes.narrow,
+            wide,
+            *axes.wide,
+        )
 
     def cells(self, at: int) -> Sums:
         """The accumulators of one of the parents."""
-        return self._cells[self._begin[at] : self._begin[at + 1]]
+        return self._cells[int(self._begin[at]) : int(self._begin[at + 1])]
 
 
-class _Steps:
-    """The rows that each parent uses, with their strides: those of parent p are from first[p] to first[p + 1]."""
+def _without(left_out: Mapping[Classes, int], rows: Mapping[Classes, int]) -> dict[Classes, int]:
+    return {classes: row for classes, row in rows.items() if classes not in left_out}
 
-    def __init__(self, parents: Sequence[Parent], rows: Mapping[Classes, int]) -> None:
-        first, used, strides = [0], list[int](), list[int]()
-        for parent in parents:
-            stride = 1
-            for classes in reversed(parent.cross.values()):  # type: ignore[call-overload]
-                if classes in rows:
-                    used.append(rows[classes])
-                    strides.append(stride)
-                stride *= classes.number
-            first.append(len(used))
-        self._arrays = np.array(first), np.array(used, dtype=np.int64), np.array(strides, dtype=np.uint32)
 
-    def __iter__(self) -> Iterator[NDArray[np.int64] | NDArray[np.uint32]]:
-        return iter(self._arrays)
+class _Axes:
+    """The rows that each parent uses, with their strides, and memory for positions.
+
+    Those of parent p are from first[p] to first[p + 1]; of the outer variable it uses one, or the first with stride 0.
+    """
+
+    def __init__(
+        self,
+        parents: Sequence[Parent],
+        narrow: Mapping[Classes, int],
+        wide: Mapping[Classes, int],
+        outer: Mapping[Classes, int],
+    ) -> None:
+        strides = [_strides(parent.cross) for parent in parents]
+        self.narrow, self.wide = _steps(strides, narrow), _steps(strides, wide)
+        used = [
+            [(outer[classes], stride) for classes, stride in one.items() if classes in outer]
+            for one in strides
+        ]
+        rows, steps = zip(*(one[0] if one else (0, 0) for one in used), strict=True)
+        self.outer = np.array(rows, dtype=np.int64), np.array(steps, dtype=np.uint64)
+        largest = (
+            sum((classes.number - 1) * stride for classes, stride in one.items() if classes not in outer)
+            for one in strides
+        )
+        self._short = max(largest) < SHORT
+
+    @cached_property
+    def room(self) -> tuple[NDArray[Any], ...]:
+        """Memory for positions: one walk is one task."""
+        return counting.room_for_grids(self._short)
+
+
+def _strides(cross: Cross) -> dict[Classes, int]:
+    """The stride of each variable's classes; the last ones are next to each other."""
+    found, stride = {}, 1
+    for classes in reversed(cross.values()):  # type: ignore[call-overload]
+        found[classes] = stride
+        stride *= classes.number
+    return found
+
+
+def _steps(
+    strides: Sequence[Mapping[Classes, int]], rows: Mapping[Classes, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32]]:
+    """Where the rows of each parent begin, the rows, and their strides."""
+    used = [
+        [(rows[classes], stride) for classes, stride in one.items() if classes in rows] for one in strides
+    ]
+    first = np.cumsum([0, *map(len, used)])
+    pairs = np.array([pair for one in used for pair in one], dtype=np.int64).reshape(-1, 2)
+    return first, pairs[:, 0].copy(), pairs[:, 1].astype(np.uint32)

@@ -66,6 +66,45 @@ def test_positions_are_exact_below_and_above_16_bits(
     assert (cells == np.bincount(position, minlength=cells.size)).all()
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 12), st.booleans(), st.sampled_from([1, 3_000, 40_000]))
+def test_several_grids_are_counted_as_each_by_itself(
+    seed: int, grids: int, short: bool, records: int
+) -> None:
+    random = np.random.default_rng(seed)
+    added = random.integers(0, 2**63, records, dtype=np.uint64)
+    narrow = random.integers(0, 20, (2, records), dtype=np.uint8)
+    broad = 160 if short else 300
+    wide = random.integers(0, broad, (1, records), dtype=np.uint32)
+    outer = np.sort(random.integers(0, 3, records, dtype=np.uint32))
+    bounds = counting.runs_of(outer, 3)
+    assert bounds is not None
+    size = 3 * 400 * broad
+    strides = np.array([random.permutation([1, 20]) for _ in range(grids)], dtype=np.uint32)
+    begin = np.arange(grids + 1, dtype=np.uint64) * np.uint64(size)
+    cells = np.zeros(grids * size, dtype=np.uint64)
+    counting.count_parents(
+        *(*counting.room_for_grids(short), cells, begin, added),
+        *(bounds, np.array([outer[bounds[:-1]]]), np.zeros(grids, dtype=np.int64)),
+        np.full(grids, size // 3, dtype=np.uint64),
+        *(narrow, 2 * np.arange(grids + 1), np.tile([0, 1], grids), strides.ravel()),
+        *(wide, np.arange(grids + 1), np.zeros(grids, dtype=np.int64), np.full(grids, 400, dtype=np.uint32)),
+    )
+    for k, (one, two) in enumerate(strides.astype(np.int64)):
+        position = outer * (size // 3) + narrow[0] * one + narrow[1] * two + wide[0] * 400
+        expected = np.zeros(size, dtype=np.uint64)
+        np.add.at(expected, position, added)
+        assert np.array_equal(cells[k * size : (k + 1) * size], expected)
+
+
+@given(st.lists(st.integers(0, 2), max_size=300), st.integers(0, 300))
+def test_runs_begin_where_codes_change(codes: list[int], most: int) -> None:
+    begin = [r for r in range(len(codes)) if r == 0 or codes[r] != codes[r - 1]]
+    found = counting.runs_of(np.repeat(np.array(codes, dtype=np.uint8), 3), most)
+    wanted = [3 * r for r in (*begin, len(codes))] if 0 < len(begin) <= most else None
+    assert (None if found is None else found.tolist()) == wanted
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20_000), st.booleans(), st.sampled_from([300, 7_000]))
 @settings(max_examples=40)
 def test_counting_from_keys_equals_counting_what_they_add(

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from discreet.lazy import njit
 
 TILE = 4096  # records whose cell positions stay in the first-level cache
-WALKED = 1 << 14  # records for which a grid is loaded into the caches once, among others
+WALKED = 1 << 13  # records for which a grid is loaded into the caches once, among others
+AT_ONCE = 5  # grids: more would need more registers than processors have
+LOOKED_AT = 64  # codes that are compared at once
 SHORT = np.uint32(1 << 16)  # of a stride: numbers below it take 16 bits
 SMALL_GRID = 1 << 15  # cells; four such grids stay in the second-level cache
 _32 = np.uint64(32)
@@ -51,6 +53,19 @@ def recode(codes: Any, nodes: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def recode_by_steps(codes: Any, begin: Any, steps: Any, out: Any) -> None:
+    """As recode, where the nodes change at few codes: out = the sum of steps[k], modulo 256, with begin[k] <= code."""
+    for start in range(0, codes.size, TILE):
+        part, into = codes[start : start + TILE], out[start : start + TILE]
+        for r in range(part.size):
+            into[r] = 0
+        for k in range(begin.size):
+            least, step = begin[k], steps[k]
+            for r in range(part.size):
+                into[r] += step if part[r] >= least else np.uint8(0)
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def keep_bits(words: Any, codes: Any, table: Any) -> None:
     """Keep the bits of each record's word that its code has in the table."""
     for r in range(codes.size):
@@ -65,6 +80,18 @@ def _largest_short(strides: Any) -> int:
         if largest < stride <= SHORT:
             largest = stride
     return largest
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _place_low(low: Any, narrow: Any, rows: Any, strides: Any, most: Any, start: Any, size: Any) -> None:
+    """Add up the nodes of narrow axes with strides below ``most`` in 16 bits."""
+    low[:size] = np.uint16(0)
+    for k in range(rows.size):
+        if strides[k] < most:
+            row = narrow[rows[k], start : start + size]
+            step = np.uint16(strides[k])
+            for r in range(size):
+                low[r] += np.uint16(row[r]) * step
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
@@ -86,13 +113,7 @@ def _place(
     bits, twice as many at a time.
     """
     most = max(_largest_short(narrow_strides), _largest_short(wide_strides))
-    low[:size] = np.uint16(0)
-    for k in range(narrow_rows.size):
-        if narrow_strides[k] < most:
-            row = narrow[narrow_rows[k], start : start + size]
-            step = np.uint16(narrow_strides[k])
-            for r in range(size):
-                low[r] += np.uint16(row[r]) * step
+    _place_low(low, narrow, narrow_rows, narrow_strides, most, start, size)
     for r in range(size):
         position[r] = low[r]
     for k in range(narrow_rows.size):
@@ -106,6 +127,27 @@ def _place(
         stride = wide_strides[k]
         for r in range(size):
             position[r] += broad[r] * stride
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _place_short(
+    position: Any,
+    narrow: Any,
+    narrow_rows: Any,
+    narrow_strides: Any,
+    wide: Any,
+    wide_rows: Any,
+    wide_strides: Any,
+    start: Any,
+    size: Any,
+) -> None:
+    """As _place, where positions take 16 bits."""
+    _place_low(position, narrow, narrow_rows, narrow_strides, SHORT, start, size)
+    for k in range(wide_rows.size):
+        broad = wide[wide_rows[k], start : start + size]
+        step = np.uint16(wide_strides[k])
+        for r in range(size):
+            position[r] += np.uint16(broad[r]) * step
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
@@ -144,12 +186,66 @@ def count_cube(cells: Accumulators, *records: Any) -> None:
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _count_parents(
-    low: Any,
-    position: Any,
+def _add_to_grids(cells: Any, base: Any, grids: Any, position: Any, part: Any) -> None:
+    """Add some records' values to their cells of so many grids at once: the cells from base[p] on of the p-th one."""
+    if grids == 5:
+        a, at_a = cells[base[0] :], position[0]
+        b, at_b = cells[base[1] :], position[1]
+        c, at_c = cells[base[2] :], position[2]
+        d, at_d = cells[base[3] :], position[3]
+        e, at_e = cells[base[4] :], position[4]
+        for r in range(part.size):
+            value = part[r]
+            a[at_a[r]] += value
+            b[at_b[r]] += value
+            c[at_c[r]] += value
+            d[at_d[r]] += value
+            e[at_e[r]] += value
+    elif grids == 4:
+        a, at_a = cells[base[0] :], position[0]
+        b, at_b = cells[base[1] :], position[1]
+        c, at_c = cells[base[2] :], position[2]
+        d, at_d = cells[base[3] :], position[3]
+        for r in range(part.size):
+            value = part[r]
+            a[at_a[r]] += value
+            b[at_b[r]] += value
+            c[at_c[r]] += value
+            d[at_d[r]] += value
+    elif grids == 3:
+        a, at_a = cells[base[0] :], position[0]
+        b, at_b = cells[base[1] :], position[1]
+        c, at_c = cells[base[2] :], position[2]
+        for r in range(part.size):
+            value = part[r]
+            a[at_a[r]] += value
+            b[at_b[r]] += value
+            c[at_c[r]] += value
+    elif grids == 2:
+        a, at_a = cells[base[0] :], position[0]
+        b, at_b = cells[base[1] :], position[1]
+        for r in range(part.size):
+            value = part[r]
+            a[at_a[r]] += value
+            b[at_b[r]] += value
+    else:
+        a, at_a = cells[base[0] :], position[0]
+        for r in range(part.size):
+            a[at_a[r]] += part[r]
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def count_parents(
+    base: Any,
+    short: Any,
+    long: Any,
     cells: Any,
     begin: Any,
     added: Any,
+    bounds: Any,
+    outer: Any,
+    outer_rows: Any,
+    outer_strides: Any,
     narrow: Any,
     narrow_first: Any,
     narrow_rows: Any,
@@ -159,47 +255,99 @@ def _count_parents(
     wide_rows: Any,
     wide_strides: Any,
 ) -> None:
-    one, two = position[0], position[1]
-    parents = begin.size - 1
-    for start in range(0, added.size, WALKED):
-        size = min(WALKED, added.size - start)
-        part = added[start : start + size]
-        for p in range(0, parents, 2):
-            together = min(2, parents - p)
-            for q in range(p, p + together):
-                here = slice(narrow_first[q], narrow_first[q + 1])
-                there = slice(wide_first[q], wide_first[q + 1])
-                _place(
-                    low,
-                    position[q - p],
-                    narrow,
-                    narrow_rows[here],
-                    narrow_strides[here],
-                    wide,
-                    wide_rows[there],
-                    wide_strides[there],
-                    start,
-                    size,
-                )
-            first = cells[begin[p] : begin[p + 1]]
-            second = cells[begin[p + 1] : begin[p + together]]
-            if together == 2:
-                for r in range(size):
-                    first[one[r]] += part[r]
-                    second[two[r]] += part[r]
-            else:
-                for r in range(size):
-                    first[one[r]] += part[r]
-
-
-def count_parents(cells: Accumulators, *records: Any) -> None:
     """As count_cube for all records and several grids: the cells of grid p are from begin[p] to begin[p + 1].
 
     Some records are counted into all grids before the next ones: their nodes are read from memory once. They are
-    counted into two grids at a time, because an addition may wait for the one before it in its grid.
+    counted into up to five grids at a time, because an addition may wait for the one before it in its grid. The records
+    of run k, from bounds[k] to bounds[k + 1], have one node along an outer axis of each grid; ``outer`` has it in the
+    grid's row.
     """
-    low, positions = np.empty(WALKED, dtype=np.uint16), np.empty((2, WALKED), dtype=np.uint32)
-    _count_parents(low, positions, cells, *records)
+    parents = begin.size - 1
+    groups = (parents + AT_ONCE - 1) // AT_ONCE
+    run = 0
+    for start in range(0, added.size, WALKED):
+        size = min(WALKED, added.size - start)
+        part = added[start : start + size]
+        while bounds[run + 1] <= start:
+            run += 1
+        p = 0
+        for group in range(groups):
+            together = (parents - p) // (groups - group)
+            for q in range(p, p + together):
+                here = slice(narrow_first[q], narrow_first[q + 1])
+                there = slice(wide_first[q], wide_first[q + 1])
+                if long.size:
+                    _place(
+                        short[0],
+                        long[q - p],
+                        narrow,
+                        narrow_rows[here],
+                        narrow_strides[here],
+                        wide,
+                        wide_rows[there],
+                        wide_strides[there],
+                        start,
+                        size,
+                    )
+                else:
+                    _place_short(
+                        short[q - p],
+                        narrow,
+                        narrow_rows[here],
+                        narrow_strides[here],
+                        wide,
+                        wide_rows[there],
+                        wide_strides[there],
+                        start,
+                        size,
+                    )
+            first, at = 0, run
+            while first < size:
+                last = min(bounds[at + 1] - start, size)
+                for q in range(p, p + together):
+                    base[q - p] = begin[q] + outer[outer_rows[q], at] * outer_strides[q]
+                if long.size:
+                    _add_to_grids(cells, base, together, long[:, first:last], part[first:last])
+                else:
+                    _add_to_grids(cells, base, together, short[:, first:last], part[first:last])
+                first, at = last, at + 1
+            p += together
+
+
+def room_for_grids(short: bool) -> tuple[Accumulators, NDArray[np.uint16], NDArray[np.uint32]]:
+    """Memory for the positions of records in the grids that are counted at once: all of 16 bits, or of 32."""
+    shorts = np.empty((AT_ONCE if short else 1, WALKED), dtype=np.uint16)
+    longs = np.empty((0 if short else AT_ONCE, WALKED), dtype=np.uint32)
+    return np.zeros(AT_ONCE, dtype=np.uint64), shorts, longs
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def _find_runs(codes: Any, bounds: Any) -> int:
+    most, found = bounds.size - 1, 0
+    for start in range(0, codes.size - 1, LOOKED_AT):
+        before = codes[start : start + LOOKED_AT]
+        after = codes[start + 1 : start + 1 + LOOKED_AT]
+        differ = 0
+        for r in range(after.size):
+            differ |= before[r] ^ after[r]
+        if differ:
+            for r in range(after.size):
+                if before[r] != after[r]:
+                    found += 1
+                    if found >= most:
+                        return 0
+                    bounds[found] = start + r + 1
+    bounds[found + 1] = codes.size
+    return found + 1
+
+
+def runs_of(codes: NDArray[np.unsignedinteger[Any]], most: int) -> NDArray[np.int64] | None:
+    """Where runs of equal codes begin, and the end of the last one; None where there are more runs than ``most``."""
+    if not most or not len(codes):
+        return None
+    bounds = np.zeros(most + 1, dtype=np.int64)
+    found = _find_runs(codes, bounds)
+    return bounds[: found + 1] if found else None
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
@@ -207,6 +355,25 @@ def add_at(cells: Any, position: Any, added: Any) -> None:
     """Add each value to the cell at its position; several may have one."""
     for r in range(position.size):
         cells[position[r]] += added[r]
+
+
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def add_shares(cells: Any, shares: Any, outer: Any, inner: Any) -> None:
+    """Add the share in row o and column i to the cell at outer[o] + inner[i]; several may have one."""
+    is_one_cell = True
+    for place in inner:
+        is_one_cell &= place == 0
+    for o in range(outer.size):
+        row = shares[o * inner.size : (o + 1) * inner.size]
+        if is_one_cell:
+            total = np.uint64(0)
+            for i in range(row.size):
+                total += row[i]
+            cells[outer[o]] += total
+        else:
+            below = cells[outer[o] :]
+            for i in range(row.size):
+                below[inner[i]] += row[i]
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]

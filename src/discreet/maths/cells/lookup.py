@@ -301,9 +301,10 @@ def change_of(
         row = wrap_from + (count - wrap_from) % wrap_length
     # the last bound of all is the modulus, a power of two
     reduced = np.uint64(key) & (upper[upper.size - 1] - np.uint64(1))
-    at = np.int64(guide[row * GUIDE + np.int64(reduced >> guide_shift)])
+    # unsigned, because Numba asks of every signed index whether it counts from the end
+    at = np.uint64(guide[np.uint64(row) * np.uint64(GUIDE) + (reduced >> guide_shift)])
     while reduced >= upper[at]:
-        at += 1
+        at += np.uint64(1)
     return np.int64(change[at])
 
 
