@@ -1,6 +1,8 @@
 """What leaves a task: cells of parts of the records add up, and files are divided among tasks in their order."""
 
 import pickle
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,9 @@ from discreet.errors import DatabaseUnavailable, Mistakes, Problem
 from discreet.io.files import FilePart
 from discreet.programme.cube import Cube
 from discreet.programme.programme import load_programme
+from discreet.tabulate import counter
 from discreet.tabulate.counter import CubeParts, FinestCells
+from discreet.tabulate.tables import ConfidentialTable
 from tests.engine.small_town import divide, make_town, persons
 
 
@@ -84,6 +88,37 @@ def test_parts_add_up_whatever_their_number(
     if cube.weight:
         assert np.array_equal(np.asarray(other.weights), np.asarray(table.weights))
         assert np.array_equal(np.asarray(other.largest), np.asarray(table.largest))
+
+
+@pytest.mark.parametrize("name", ["places", "weighted"])
+@given(seed=st.integers(0, 10**6), parts=st.integers(0, 5))
+def test_parts_add_up_to_the_same_where_a_cube_is_too_large_for_a_grid(
+    cubes: dict[str, Cube], name: str, seed: int, parts: int
+) -> None:
+    cube = cubes[name]
+    found = [random_cells(cube, seed + k) for k in range(parts)]
+    table = added_up(cube, found)
+    here = np.flatnonzero(table.cells)
+    without = added_up(replace(cube, margins=False), found)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counter, "DENSE_CELLS", 0)
+        listed = added_up(cube, found)
+        finest = added_up(replace(cube, margins=False), found)
+    assert np.array_equal(np.asarray(listed.positions), here)
+    assert np.array_equal(listed.cells, table.cells[here])
+    assert np.array_equal(np.asarray(finest.positions), np.asarray(without.positions))
+    assert np.array_equal(finest.cells, without.cells)
+    assert np.array_equal(np.asarray(finest.positions), here[cube.is_finest(here)])
+    if cube.weight:
+        assert np.array_equal(np.asarray(listed.weights), np.asarray(table.weights)[here])
+        assert np.array_equal(np.asarray(listed.largest), np.asarray(table.largest)[here])
+
+
+def added_up(cube: Cube, parts: Sequence[FinestCells]) -> ConfidentialTable:
+    whole = CubeParts.whole(cube)
+    for part in parts:
+        whole.add(part)
+    return whole.table()
 
 
 def test_a_cube_without_records_has_a_row(cubes: dict[str, Cube]) -> None:

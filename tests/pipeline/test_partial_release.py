@@ -156,6 +156,26 @@ def test_sums_are_stated_with_their_variance_and_a_wrong_one_is_found(
     )
 
 
+def test_codes_that_do_not_follow_those_above_them_are_found_before_sums_are_compared(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(AXES, "ages", '["AGE.M", "SEX"]')
+    folder = tmp_path / "r"
+    programme = declared(town, tmp_path / "town", SUMS)
+    protect(programme, SECRET, folder, tmp_path / "r.json", clock=lambda: NOON)
+    assert verify(folder).problems == ()
+    head, total, *lines = (folder / "codelists/AGE.M.csv").read_text().splitlines(keepends=True)
+    lines.sort(key=lambda line: line.split(",")[1] != "_T")  # level by level
+    (folder / "codelists/AGE.M.csv").write_text("".join((head, total, *lines)))
+    place = {line.split(",")[0]: row for row, line in enumerate((total, *lines))}
+    table = pq.read_table(folder / "parquet/ages.parquet")
+    order = np.argsort([place[code] for code in table["AGE"].to_pylist()], kind="stable")
+    pq.write_table(table.take(pa.array(order)), folder / "parquet/ages.parquet")
+    _restate(folder)
+    problems = verify(folder).problems
+    assert "codelists: the codes below a code do not follow it; fetch the release again" in problems
+
+
 def test_a_public_total_is_published_as_declared_and_stated(
     releases: dict[str, Release], tmp_path: Path
 ) -> None:
@@ -193,14 +213,15 @@ def _change(folder: Path, cube: str, change: Any) -> None:
         table.schema.get_field_index("value"), "value", pa.array(change(table["value"].to_numpy()))
     )
     pq.write_table(table, path)
+    _restate(folder)
+
+
+def _restate(folder: Path) -> None:
+    """State the checksums of forged files, and the seal."""
     content = json.loads((folder / "manifest.json").read_text())
-    for entry in content["cubes"]:
-        for file in entry["files"]:
-            if file["path"] == f"parquet/{cube}.parquet":
-                file["sha256"], file["bytes"] = (
-                    hashlib.sha256(path.read_bytes()).hexdigest(),
-                    path.stat().st_size,
-                )
+    for file in (*content["files"], *(file for entry in content["cubes"] for file in entry["files"])):
+        forged = (folder / file["path"]).read_bytes()
+        file["sha256"], file["bytes"] = hashlib.sha256(forged).hexdigest(), len(forged)
     del content["seal"]
     (folder / "manifest.json").write_text(Manifest.model_validate(content).to_json())
 

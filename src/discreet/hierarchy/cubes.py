@@ -36,7 +36,7 @@ from discreet.hierarchy.integers import Bounds, Tables
 from discreet.hierarchy.mechanism import HierarchicalMechanism
 from discreet.io.progress import Progress, Quiet
 from discreet.lazy import lazily, njit
-from discreet.maths.cells.counting import roll_up_sparse
+from discreet.maths.cells.margins import with_margins
 from discreet.maths.tree.bounds import UNBOUNDED
 from discreet.maths.tree.marginals import positions, size_of
 from discreet.maths.tree.matrices import product
@@ -74,11 +74,9 @@ def count_table(chosen: HierarchicalMechanism, counts: sparse.csr_array, cube: C
     cells, where = np.unique(place, return_inverse=True)
     sums = np.zeros(len(cells), dtype=np.int64)
     np.add.at(sums, where.reshape(-1), found.data.astype(np.int64))
-    at, values = cells.astype(np.uint64), sums.astype(np.uint64)
-    for k, axis in enumerate(cube.axes):
-        at, values = roll_up_sparse(at, values, cube.shape, k, axis.parents)
-    order = np.argsort(at)
-    listed, whole = at[order].astype(np.int64), values[order].astype(np.int64)
+    parents = [axis.parents for axis in cube.axes]
+    listed, added = with_margins(cells.view(np.uint64), sums.view(np.uint64), cube.shape, parents)
+    whole = added.view(np.int64)
     return added_up(cube, listed[whole > 0], whole[whole > 0])
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Mistakes, Problem
-from discreet.maths.cells.counting import absent, counts_of, keys_of, ordered, roll_up_sparse
+from discreet.maths.cells.counting import absent, counts_of, keys_of, ordered
 from discreet.maths.cells.keys import derive
+from discreet.maths.cells.margins import with_margins
 from discreet.maths.noise.additive import AdditiveLaw, LawKind
 from discreet.maths.noise.draws import (
     LARGEST_N,
@@ -151,12 +152,10 @@ class PrivateMechanism:
             return
         cells, values = (np.concatenate(some) for some in zip(*drawn, strict=True))
         finest = cube.is_finest(cells)
-        at, sums = cells[finest].view(np.uint64), values[finest].view(np.uint64)
-        for k, axis in enumerate(cube.axes):
-            at, sums = roll_up_sparse(at, sums, cube.shape, k, axis.parents)
-        cells, values = at.view(np.int64), sums.view(np.int64)
+        at, sums = ordered(cells[finest].view(np.uint64), values[finest].view(np.uint64), cube.size)
+        cells, added = with_margins(at, sums, cube.shape, [axis.parents for axis in cube.axes])
         wanted = np.isin(_depths(cube, cells), [_code(cube, depths) for depths in cube.shown.summed])
-        yield cells[wanted & (values != 0)], values[wanted & (values != 0)]
+        yield cells[wanted], added[wanted].view(np.int64)
 
     def _fixed(self, cube: Cube) -> Iterator[tuple[Integers, Integers]]:
         """The public total of a cube, as declared."""

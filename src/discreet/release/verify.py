@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from discreet.errors import BrokenRelease
 from discreet.formats.dataset import DECIMALS, LABEL_SUFFIX
 from discreet.formats.levels import AxisLevels, Levels, axis_levels, levels_of
-from discreet.maths.cells.counting import roll_up_sparse
+from discreet.maths.cells.counting import aggregate
+from discreet.maths.cells.margins import is_in_preorder, with_margins
 from discreet.programme.codelist import TOTAL
 from discreet.programme.cube import crossed
 from discreet.programme.release import ReleaseFormat
@@ -467,21 +468,20 @@ def _adds_up(
 ) -> bool:
     entry, shape = member.entry, tuple(len(codes) for codes in member.file.codes)
     above = [np.array(_parents(known[axis.codelist]), dtype=np.int32) for axis in entry.axes]
+    if not all(is_in_preorder(parents) for parents in above):
+        raise BrokenRelease("codelists: the codes below a code do not follow it; fetch the release again")
     finest = [np.isin(np.arange(len(parents)), parents, invert=True) for parents in above]
     nodes = np.unravel_index(cells, shape)
     inner = np.all([of[along] for of, along in zip(finest, nodes, strict=True)], axis=0)
     scaled = np.rint(values * 10**DECIMALS).astype(np.int64)
-    at, sums = cells[inner].astype(np.uint64), scaled[inner].view(np.uint64)
-    for k, parents in enumerate(above):
-        at, sums = roll_up_sparse(at, sums, shape, k, parents)
-    added = dict(zip(at.tolist(), sums.view(np.int64).tolist(), strict=True))
+    at, own = aggregate(cells[inner].astype(np.uint64), scaled[inner].view(np.uint64), prod(shape))
+    places, sums = with_margins(at, own, shape, above)
     named = [crossed(levels) for levels in _crossings(member.axes)]
     summed = np.array([name in (entry.sums or ()) for name in named])
     wanted = summed[member.crosstab(nodes)]
     listed = dict(zip(cells[wanted].tolist(), scaled[wanted].tolist(), strict=True))
-    places = np.array(list(added), dtype=np.int64)
     chosen = summed[member.crosstab(np.unravel_index(places, shape))]
-    return listed == {cell: added[cell] for cell in places[chosen].tolist() if added[cell]}
+    return listed == dict(zip(places[chosen].tolist(), sums[chosen].view(np.int64).tolist(), strict=True))
 
 
 def _crossings(axes: Sequence[_Axis]) -> Iterator[tuple[tuple[str, int], ...]]:

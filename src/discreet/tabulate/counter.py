@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.maths.cells import counting
+from discreet.maths.cells.margins import with_margins
 from discreet.population.encode import EncodedRecords
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
@@ -180,13 +181,10 @@ class SparseGrid:
         return self._pieces[0]
 
     def rolled_up(self) -> tuple[NDArray[np.int64], Sums]:
-        """Add the margins and sub-totals, axis by axis."""
-        position, sums = self.finest()
-        for k, axis in enumerate(self._cube.axes):
-            position, sums = counting.roll_up_sparse(
-                position, sums, self._cube.shape, k, axis.parents, self._largest
-            )
-        return position.astype(np.int64), sums
+        """Add the margins and sub-totals; the grid is empty afterwards."""
+        finest, self._pieces = self.finest(), []
+        parents = [axis.parents for axis in self._cube.axes]
+        return with_margins(*finest, self._cube.shape, parents, self._largest)
 
     def _merge(self) -> None:
         empty = np.zeros(0, dtype=np.uint64)
@@ -521,7 +519,7 @@ def _beside(positions: NDArray[np.int64] | None, weights: DenseGrid | SparseGrid
 
 def _aligned(positions: NDArray[Any], where: NDArray[Any], sums: Sums) -> Sums:
     aligned = np.zeros(len(positions), dtype=np.uint64)
-    aligned[np.searchsorted(positions, where)] = sums
+    counting.align(aligned, positions.view(np.int64), where.view(np.int64), sums)
     return aligned
 
 

@@ -145,19 +145,14 @@ def test_rolling_up_adds_children_to_parents() -> None:
     assert cells[4, 2] == finest[4, 2]
 
 
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
-def test_sparse_roll_up_equals_dense(seed: int) -> None:
-    dense = filled(np.random.default_rng(seed)).reshape(-1)
-    position = np.flatnonzero(dense).astype(np.uint64)
-    sums = dense[position]
-    for axis in (0, 1):
-        counting.roll_up(dense, (5, 3), axis, PARENTS[axis])
-        position, sums = counting.roll_up_sparse(position, sums, (5, 3), axis, PARENTS[axis])
-    assert (np.diff(position.astype(np.int64)) > 0).all()
-    again = np.zeros_like(dense)
-    again[position] = sums
-    assert (again == dense).all()
+@given(st.sets(st.integers(0, 2**40)), st.integers(0, 2**32 - 1))
+def test_sums_are_aligned_with_the_positions_of_their_cells(cells: set[int], seed: int) -> None:
+    positions = np.array(sorted(cells), dtype=np.int64)
+    some = np.flatnonzero(np.random.default_rng(seed).integers(0, 2, len(positions)))
+    aligned = np.zeros(len(positions), dtype=np.uint64)
+    counting.align(aligned, positions, positions[some], some.astype(np.uint64) + np.uint64(1))
+    assert np.flatnonzero(aligned).tolist() == some.tolist()
+    assert aligned[some].tolist() == (some + 1).tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**40 - 1), st.integers(0, 2**64 - 1)), max_size=100))

@@ -629,33 +629,11 @@ def absent(wanted: NDArray[np.int64], present: NDArray[np.int64]) -> NDArray[np.
     return out
 
 
-def roll_up_sparse(
-    position: Positions,
-    added: Sums,
-    shape: tuple[int, ...],
-    axis: int,
-    parents: NDArray[np.int32],
-    largest: bool = False,
-) -> tuple[Positions, Sums]:
-    """Add the ancestors along one axis of cells that are still finest on it: sums, or the largest values."""
-    stride = int(np.prod(shape[axis + 1 :], dtype=np.int64))
-    size = int(np.prod(shape, dtype=np.int64))
-    node = ((position // np.uint64(stride)) % np.uint64(shape[axis])).astype(np.int64)
-    at, sums, pieces = position, added, [(position, added)]
-    while True:
-        above = parents[node]
-        has_parent = above >= 0
-        if not has_parent.any():
-            break
-        at, sums, node, above = (
-            at[has_parent],
-            sums[has_parent],
-            node[has_parent],
-            above[has_parent].astype(np.int64),
-        )
-        at = at - (node - above).astype(np.uint64) * np.uint64(stride)
-        at, sums = aggregate(at, sums, size, largest)
-        node = ((at // np.uint64(stride)) % np.uint64(shape[axis])).astype(np.int64)
-        pieces.append((at, sums))
-    together = np.concatenate([p for p, _ in pieces]), np.concatenate([s for _, s in pieces])
-    return aggregate(*together, size, largest)
+@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
+def align(aligned: Any, positions: Any, where: Any, sums: Any) -> None:
+    """Write sums to the places of their cells among some positions; both ascending, and all of them are there."""
+    at = 0
+    for w in range(where.size):
+        while positions[at] < where[w]:
+            at += 1
+        aligned[at] = sums[w]
