@@ -125,6 +125,13 @@ def test_files_that_are_no_database_are_told_in_a_line(tmp_path: Path) -> None:
         lay_out(opened(tmp_path), BOOK)
 
 
+def test_a_device_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "null").symlink_to("/dev/null")
+    with pytest.raises(Mistakes, match="store: is a device or a pipe"):
+        opened(tmp_path / "null")
+    assert [path.name for path in tmp_path.iterdir()] == ["null"]
+
+
 @contextmanager
 def as_nobody() -> Iterator[None]:
     """Without the rights of root, for whom nothing is read-only."""

@@ -1,6 +1,7 @@
 """Requests to end: an exception that libraries may drop, and that is not lost for all that."""
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from discreet.errors import Mistakes
 from discreet.io import ending
 from discreet.io.ending import SIGNALS, Ended, putting, until_asked_to_end
 from discreet.io.whole_file import OWNER_ONLY_FILE, PUBLIC_FILE, new_file, whole_file
@@ -249,6 +251,21 @@ def test_a_request_is_not_lost_where_a_compiled_module_starts(tmp_path: Path) ->
         timeout=PATIENCE,
     )
     assert found.stdout.splitlines()[-1] == "15", found.stderr
+
+
+def test_a_device_a_pipe_and_what_is_open_are_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
+    (tmp_path / "null").symlink_to("/dev/null")
+    for name in ("pipe", "stdout", "null"):
+        with (
+            pytest.raises(Mistakes, match="is a device or a pipe; give the name of a file"),
+            whole_file(tmp_path / name, PUBLIC_FILE),
+        ):
+            pass
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_symlink()) == ["null", "stdout"]
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_file_that_is_whole_has_its_mode_and_no_draft(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from discreet.errors import DatabaseUnavailable, Mistakes, Problem, mistake
 from discreet.io.ending import putting
+from discreet.io.whole_file import is_special
 from discreet.programme.section import with_home
 from discreet.programme.sources import without_user
 
@@ -80,6 +81,8 @@ class Database:
             )  # not shown: it may contain a password
         self.file = with_home(rest if separator else address) if scheme not in _SERVERS else None
         self.name = str(self.file) if self.file else without_user(address)
+        if self.file and is_special(self.file):
+            raise mistake(self.name, key, "is a device or a pipe", _FORMS)
         engine = _sqlite(self.file, journal) if self.file else _postgresql(address, self.name, key)
         self._writer = engine.execution_options(writing=True)
         self._reader = engine if self.file else engine.execution_options(isolation_level="REPEATABLE READ")
