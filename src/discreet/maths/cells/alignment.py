@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.lazy import njit
+from discreet.maths.cells.counting import align
 
 Integers = NDArray[np.int64]
 FEW, FEW_NUMBERS = 2**16, 2**12  # cells, and entries of an array, that cost next to nothing
@@ -84,7 +85,7 @@ def aligned(tables: Sequence[tuple[Integers, Integers]]) -> tuple[Integers, Inte
             cells = joined[: _union(cells, listed.astype(np.int64), joined)].copy()
     values = np.zeros((len(tables), len(cells)), dtype=np.int64).T  # a table's values lie side by side
     for column, (listed, amounts) in enumerate(tables):
-        _spread(cells, listed, amounts, values[:, column])
+        align(values[:, column], cells, listed, amounts)
     return cells, values
 
 
@@ -120,15 +121,6 @@ def _union(a: Any, b: Any, out: Any) -> int:
         out[n] = b[j]
         j, n = j + 1, n + 1
     return n
-
-
-@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def _spread(cells: Any, listed: Any, amounts: Any, out: Any) -> None:
-    at = 0
-    for k in range(listed.size):
-        while cells[at] < listed[k]:
-            at += 1
-        out[at] = amounts[k]
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]

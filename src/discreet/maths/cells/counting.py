@@ -630,10 +630,10 @@ def absent(wanted: NDArray[np.int64], present: NDArray[np.int64]) -> NDArray[np.
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def align(aligned: Any, positions: Any, where: Any, sums: Any) -> None:
-    """Write sums to the places of their cells among some positions; both ascending, and all of them are there."""
+def align(aligned: Any, cells: Any, listed: Any, amounts: Any) -> None:
+    """Write the amounts of listed cells to their places among some cells; both ascending, and all of them are there."""
     at = 0
-    for w in range(where.size):
-        while positions[at] < where[w]:
+    for k in range(listed.size):
+        while cells[at] < listed[k]:
             at += 1
-        aligned[at] = sums[w]
+        aligned[at] = amounts[k]
