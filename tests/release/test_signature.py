@@ -1,7 +1,9 @@
 """Signatures of releases, links, and values that no noise can give."""
 
+import base64
 import json
 import os
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -104,6 +106,24 @@ def test_keys_are_private_whole_and_of_the_right_kind(tmp_path: Path) -> None:
         read_private_key(tmp_path / "k")
     with pytest.raises(Mistakes, match="no such file"):
         read_public_key(tmp_path / "none")
+
+
+def test_every_key_with_another_byte_is_a_key_or_a_mistake(tmp_path: Path) -> None:
+    make_key(tmp_path / "key")
+    read = {"key": read_private_key, "key.pub": read_public_key}
+    for name, reads in read.items():
+        path = tmp_path / name
+        head, text, end, _ = path.read_text().split("\n")
+        sound = base64.b64decode(text)
+        refused = 0
+        for at, byte in product(range(16), range(256)):  # which algorithm, and how long
+            damaged = base64.b64encode(sound[:at] + bytes([byte]) + sound[at + 1 :]).decode()
+            path.write_text("\n".join((head, damaged, end, "")))
+            try:
+                reads(path)
+            except Mistakes:
+                refused += 1
+        assert refused > 3000
 
 
 def test_links_and_pipes_are_refused(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ def read_private_key(path: Path) -> ed25519.Ed25519PrivateKey:
         raise mistake(path, "signing key", "other users can read or write it", remedy)
     try:
         key = serialization.load_pem_private_key(text, None)
-    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):
+    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm, exceptions.InternalError):
+        # internal where the bytes are those of another algorithm, whose keys have another length
         raise mistake(path, "signing key", "not a private key in PEM without password", _MAKE) from None
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise mistake(path, "signing key", "not an Ed25519 key", _MAKE)
@@ -64,7 +65,7 @@ def read_public_key(path: Path) -> ed25519.Ed25519PublicKey:
     text = _read(path, "public key")
     try:
         key = serialization.load_pem_public_key(text)
-    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):
+    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm, exceptions.InternalError):
         remedy = "give the file that the office publishes beside its releases, in PEM"
         raise mistake(path, "public key", "not a public key in PEM", remedy) from None
     if not isinstance(key, ed25519.Ed25519PublicKey):
