@@ -316,6 +316,7 @@ def test_log_linear_models_of_long_and_square_tables() -> None:
         (lambda: independence(pd.DataFrame([[1, None], [2, 3]]), LAPLACE), "fill it with 0"),
         (lambda: independence(TABLE, LAPLACE, simulations=5), "simulations: 5; give 19 to 100000"),
         (lambda: independence(TABLE, LAPLACE, public_total=0), "public total: 0; give the number of records"),
+        (lambda: independence(TABLE, LAPLACE, public_total=2**63), "from 1 to 9000000000 for such a"),
         (
             lambda: independence(TABLE, LAPLACE, public_total=9, known_margins=([9], [9])),
             "both; give the margins",

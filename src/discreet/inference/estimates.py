@@ -36,7 +36,7 @@ from discreet.maths.inference.simulated import (
     default_tables,
     simulated_tests,
 )
-from discreet.maths.noise.publishing import NO_NOISE, PublishedLaw
+from discreet.maths.noise.publishing import LARGEST_COUNT, NO_NOISE, PublishedLaw
 
 if TYPE_CHECKING:
     from scipy import stats
@@ -458,8 +458,9 @@ def independence(
         raise mistake(
             "", "public total and known margins", "both", "give the margins: they contain the total"
         )
-    if public_total is not None and public_total < 1:
-        raise mistake("", "public total", str(public_total), "give the number of records, 1 or more")
+    if public_total is not None and not 1 <= public_total <= LARGEST_COUNT * counts.size:
+        remedy = f"give the number of records, from 1 to {LARGEST_COUNT * counts.size} for such a table"
+        raise mistake("", "public total", str(public_total), remedy)
     known: Known = public_total
     if known_margins is not None:
         rows, columns = (counts_in(totals, "known margins").ravel().tolist() for totals in known_margins)

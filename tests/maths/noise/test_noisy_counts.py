@@ -77,12 +77,16 @@ def test_sources_are_what_is_published_so(noisy: int, rounding: int, threshold: 
         (PublishedLaw(discrete_laplace(1), Publishing(Negatives.ZERO, rounding=5)), 7),
         (PublishedLaw(discrete_laplace(1), Publishing(Negatives.ZERO, threshold=10)), 9),
         (PublishedLaw(PTableLaw(solve(PTableParameters(5, 3.0, 2)))), 1),
-        (PublishedLaw(discrete_laplace(1)), 10**10),
     ],
 )
 def test_counts_that_are_never_published_are_refused(noise: PublishedLaw, published: int) -> None:
     with pytest.raises(Mistakes, match=f"published count: {published}; this noise never publishes it"):
         noise.column(published)
+
+
+def test_counts_that_no_country_has_are_refused() -> None:
+    with pytest.raises(Mistakes, match="10000000000; inference is for counts of at most 1000000000"):
+        PublishedLaw(discrete_laplace(1)).column(10**10)
 
 
 def test_laws_that_cannot_be_turned_round_are_refused() -> None:

@@ -193,8 +193,11 @@ class PublishedLaw:
 
     def column(self, published: int) -> Column:
         """The likelihood of each true count, given what is published; refused where no count leads to it."""
+        if abs(published) > LARGEST_COUNT:
+            remedy = f"inference is for counts of at most {LARGEST_COUNT}"
+            raise mistake("", "published or simulated count", str(published), remedy)
         sources = self.publishing.sources(published)
-        if sources is None or abs(published) > LARGEST_COUNT:
+        if sources is None:
             raise _impossible(published)
         first, last = sources
         low = 0 if first is None else max(0, first - self.span[1])
