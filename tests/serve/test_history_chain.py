@@ -25,7 +25,8 @@ from discreet.serve import history_chain
 from discreet.serve.answer import Refusal
 from discreet.serve.history import History, Promise
 from discreet.serve.history_store import ANONYMOUS, Collected, HistoryStore, Population, Sums
-from discreet.serve.http.limits import Limits, WorkerPool
+from discreet.serve.http.limits import WorkerPool
+from discreet.serve.http.settings import Limits
 from discreet.serve.information import blocks_of
 from tests.cases import BOTH_DATABASES, few
 from tests.serve.test_history import EVEN, VARIANCE, history, no_difference, table

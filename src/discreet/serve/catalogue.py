@@ -21,7 +21,11 @@ from discreet.programme.labels import NO_LABELS, Labels
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
 from discreet.programme.variables import Variable
-from discreet.text.phrase import joined
+from discreet.text.phrase import joined, phrase
+
+UNLIMITED = phrase(
+    "No rule limits what a user may collect: with some hundred tables, counts can be found exactly."
+)
 
 
 @dataclass(frozen=True, eq=False)

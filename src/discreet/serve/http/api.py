@@ -21,7 +21,7 @@ from discreet.programme.codelist import Breakdown
 from discreet.programme.definitions import Definition, Definitions
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, Balance, NoiseRange, Preview
-from discreet.serve.catalogue import Catalogue, ServedVariable
+from discreet.serve.catalogue import UNLIMITED, Catalogue, ServedVariable
 from discreet.serve.comparison import Comparison, Ranges, compared_ranges, level_of_each
 from discreet.serve.dataset import label_of
 from discreet.serve.http.downloads import TABLES, File, Format, media_type, require_form, written
@@ -373,11 +373,6 @@ def read_query(text: str) -> Query:
         return QueryBody.model_validate_json(text).query()
     except ValidationError as error:
         raise invalid_problem(error.errors(include_input=False, include_url=False), ("query",)) from None
-
-
-UNLIMITED = phrase(
-    "No rule limits what a user may collect: with some hundred tables, counts can be found exactly."
-)
 
 
 def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:
