@@ -309,6 +309,22 @@ def writing_waits() -> Iterator[Event]:
         go.set()
 
 
+@pytest.mark.parametrize("first", [("a", "x"), ("Z",)], ids=["before the chain", "by the chain"])
+def test_what_other_tables_sharpen_is_judged_from_memory_too(where: str, first: tuple[str, ...]) -> None:
+    """Counts of a by x, of a table before the chain or in it, are exposed by further tables by a."""
+    asked = [names for names in (("a", "x"), *(("a", name) for name in "BCDEFGHIJKLMNOP")) if names != first]
+    rule = HistoryRule(success=0.42, largest=300_000)
+    kept, plain = history(where, rule), history(where, rule)
+    for one, user in ((kept, "u"), (plain, "plain")):
+        assert one.collect(user, whole(*first), no_difference) == ()
+    judged = [isinstance(plain.collect("plain", whole(*names), no_difference), Refusal) for names in asked]
+    refused = judged.index(True)
+    assert refused > 1
+    for names in asked[:refused]:
+        assert promised(kept, whole(*names)).result(PATIENCE)
+    assert kept.collect_at_once("u", whole(*asked[refused])) is None
+
+
 @BOTH_DATABASES
 def test_an_answer_is_promised_for_when_it_is_on_disk(where: str) -> None:
     kept = chained(where)

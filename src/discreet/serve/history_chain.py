@@ -169,8 +169,10 @@ class GroupWriter:
             found = [self._follows(connection, link, numbers) for link in some]
             answers = [link.answer for link, follows in zip(some, found, strict=True) if follows]
             # of answers without anything new it is only seen that there is nothing else to compare them with
-            self._store.remember(connection, [answer for answer in answers if answer.new])
-        for answer in answers:
+            answers = [answer for answer in answers if answer.new]
+            self._store.remember(connection, answers)
+        last = {(answer.user, answer.table.counted): answer for answer in answers}
+        for answer in last.values():  # with all that is known before it
             self._store.stored(answer)
         return found
 
