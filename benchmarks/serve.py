@@ -21,7 +21,7 @@ from benchmarks.census import SECRET, census
 from benchmarks.costs import GB, Cost
 from benchmarks.lines import Line, Section, Target
 from benchmarks.users import Load, load
-from discreet.serve.http.security import Role, create_token
+from discreet.serve.http.tokens import Role, create_token
 
 PERSONS = 10_000_000
 USERS = 8

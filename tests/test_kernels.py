@@ -425,7 +425,7 @@ def test_a_process_that_has_a_lock_waits_for_no_other(
         with pytest.raises(Waited):
             imported(tmp_path, 1, standalone)(1)
         found: list[bool] = []
-        with Store(counting.add_at).alone("another kernel"):
+        with Store(counting.recode).alone("another kernel"):
             assert not was_stored(used(tmp_path, standalone))
             (stored / lock.stem).unlink()
             thread = Thread(target=lambda: found.append(was_stored(used(tmp_path, standalone))))

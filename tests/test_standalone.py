@@ -278,10 +278,10 @@ def test_threads_compile_once(stored: Path) -> None:
 
 def test_processes_that_start_together_store_whole_files(stored: Path, tmp_path: Path) -> None:
     program = (
-        "import numpy as np; from discreet.maths.cells.counting import add_at\n"
-        "cells = np.zeros(3, dtype=np.uint64)\n"
-        "add_at(cells, np.array([2, 2], dtype=np.uint32), np.array([3, 4], dtype=np.uint64))\n"
-        "assert cells.tolist() == [0, 0, 7]"
+        "import numpy as np; from discreet.maths.cells.counting import recode\n"
+        "nodes = np.zeros(2, dtype=np.uint8)\n"
+        "recode(np.array([2, 0], dtype=np.uint8), np.array([5, 6, 7], dtype=np.uint8), nodes)\n"
+        "assert nodes.tolist() == [7, 5]"
     )
     started = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(4)]
     assert [one.wait() for one in started] == [0] * 4
@@ -295,10 +295,10 @@ def test_where_numba_is_switched_off_python_runs(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     assert not kernel(_same).is_standalone
     program = (
-        "from discreet.maths.cells.counting import add_at\n"
-        "cells = [0, 0]\n"
+        "from discreet.maths.cells.counting import recode\n"
+        "nodes = [0, 0]\n"
         "class Listed(list): size = 1\n"
-        "add_at(cells, Listed([1]), [5]); assert cells == [0, 5]"
+        "recode(Listed([1]), [5, 6], nodes); assert nodes == [6, 0]"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

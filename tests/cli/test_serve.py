@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from discreet.cli.app import app
 from discreet.errors import Mistakes
 from discreet.serve.http.api import catalogue_json
-from discreet.serve.http.security import Role, TokenFile, read_tokens
 from discreet.serve.http.server import Serving
+from discreet.serve.http.tokens import Role, TokenFile, read_tokens
 from tests.cases import few
 from tests.cli.town import build
 

@@ -32,7 +32,7 @@ from discreet.release.signature import read_signature
 from discreet.release.verify import Verification, verify
 from discreet.serve.history import History
 from discreet.serve.http.geometry import read_geometry
-from discreet.serve.http.security import read_tokens
+from discreet.serve.http.tokens import read_tokens
 from discreet.serve.jobs_store import Store
 from tests.fuzz.oracle import meaningless, wrong_ending
 from tests.fuzz.tables import spoiled

@@ -12,8 +12,8 @@ from urllib.parse import quote
 from httpx import ASGITransport, AsyncClient, InvalidURL, Response
 
 from discreet.io.secret import read_secret
-from discreet.serve.http.limits import Limits, RateLimit
 from discreet.serve.http.server import Serving
+from discreet.serve.http.settings import Limits, RateLimit
 from tests.fuzz.damage import VALUES, damaged, rearranged
 
 OFTEN = RateLimit(10_000_000, 1)

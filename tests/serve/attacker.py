@@ -79,7 +79,10 @@ def solved(A: csr_matrix, y: Floats, x: Floats) -> Floats:
 def _records(builder: TableBuilder) -> dict[str, Integers]:
     """The leaves of all persons after swapping: the truth, and which combinations occur."""
     unit = builder._source._units["persons"]  # type: ignore[attr-defined]
-    return {name: codes.astype(np.int64) for name, codes in sorted(unit._codes.items())}
+    names = sorted(unit._parts[0].codes)
+    return {
+        name: np.concatenate([part.codes[name] for part in unit._parts]).astype(np.int64) for name in names
+    }
 
 
 def _nodes(axis: Breakdown, depth: int, leaves: Integers) -> Integers:

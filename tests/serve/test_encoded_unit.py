@@ -12,6 +12,7 @@ from discreet.population.encode import EncodedRecords
 from discreet.population.reading import UnitReader, needs_of
 from discreet.programme.cube import Cube
 from discreet.programme.programme import Programme
+from discreet.serve import records
 from discreet.serve.records import EncodedUnit
 from discreet.tabulate import counter as grids
 from discreet.tabulate.counter import CubeCounter
@@ -45,8 +46,9 @@ def whole(table: ConfidentialTable) -> NDArray[np.uint64]:
 
 @pytest.mark.parametrize("dense", [grids.DENSE_CELLS, 0], ids=["dense", "sparse"])
 @pytest.mark.parametrize("name", ["flag", "adults", "wide"])
+@pytest.mark.parametrize(("part", "parts"), [(1, 5), (701, 3), (1 << 16, 1)])
 def test_a_unit_counts_what_a_pass_over_its_blocks_counts(
-    programme: Programme, name: str, dense: int, monkeypatch: pytest.MonkeyPatch
+    programme: Programme, name: str, dense: int, part: int, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cube = next(cube for cube in programme.cubes if cube.id == name)
     block = block_of(programme, cube)
@@ -54,5 +56,7 @@ def test_a_unit_counts_what_a_pass_over_its_blocks_counts(
         counter = CubeCounter([cube], pool)
         counter.add(block)
     monkeypatch.setattr(grids, "DENSE_CELLS", dense)
-    found = EncodedUnit(list(pieces(block, [3, 700, 1, 1500])), cube.axes).count(cube)
-    assert (whole(found) == whole(counter.table(0))).all()
+    monkeypatch.setattr(records, "PART", part)
+    unit = EncodedUnit(list(pieces(block, [3, 700, 1, 1500])), cube.axes)
+    assert len(unit._parts) == parts
+    assert (whole(unit.count(cube)) == whole(counter.table(0))).all()

@@ -238,7 +238,7 @@ def test_levels_are_stored_as_signatures_have_them(builder: TableBuilder, names:
     axes = resolve(query("AGE.M", "SEX", "GEO.L"), builder.catalogue).cube.axes
     renamed = tuple(replace(axis, variable=name) for axis, name in zip(axes, names, strict=True))
     cube = Cube("", "persons", renamed)
-    assert list(_levels(cube)) == [json.dumps(cube.signature(depths).levels) for depths in cube.depths]
+    assert _levels(cube) == [json.dumps(cube.signature(depths).levels) for depths in cube.depths]
 
 
 def test_a_margin_that_others_sharpen_is_judged_again(where: str) -> None:

@@ -25,7 +25,8 @@ from discreet.serve import history_chain
 from discreet.serve.answer import Refusal
 from discreet.serve.history import History, Promise
 from discreet.serve.history_store import ANONYMOUS, Collected, HistoryStore, Population, Sums
-from discreet.serve.http.limits import Limits, WorkerPool
+from discreet.serve.http.limits import WorkerPool
+from discreet.serve.http.settings import Limits
 from discreet.serve.information import blocks_of
 from tests.cases import BOTH_DATABASES, few
 from tests.serve.test_history import EVEN, VARIANCE, history, no_difference, table
@@ -306,6 +307,22 @@ def writing_waits() -> Iterator[Event]:
         patched.setattr(history_chain.GroupWriter, "_store_some", waiting)
         yield go
         go.set()
+
+
+@pytest.mark.parametrize("first", [("a", "x"), ("Z",)], ids=["before the chain", "by the chain"])
+def test_what_other_tables_sharpen_is_judged_from_memory_too(where: str, first: tuple[str, ...]) -> None:
+    """Counts of a by x, of a table before the chain or in it, are exposed by further tables by a."""
+    asked = [names for names in (("a", "x"), *(("a", name) for name in "BCDEFGHIJKLMNOP")) if names != first]
+    rule = HistoryRule(success=0.42, largest=300_000)
+    kept, plain = history(where, rule), history(where, rule)
+    for one, user in ((kept, "u"), (plain, "plain")):
+        assert one.collect(user, whole(*first), no_difference) == ()
+    judged = [isinstance(plain.collect("plain", whole(*names), no_difference), Refusal) for names in asked]
+    refused = judged.index(True)
+    assert refused > 1
+    for names in asked[:refused]:
+        assert promised(kept, whole(*names)).result(PATIENCE)
+    assert kept.collect_at_once("u", whole(*asked[refused])) is None
 
 
 @BOTH_DATABASES

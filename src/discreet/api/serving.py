@@ -27,9 +27,9 @@ from discreet.perturb.ledger import Ledger
 from discreet.programme.serve import DEFAULT_SERVE, HistoryRule
 from discreet.release.manifest import is_release
 from discreet.serve.http.app import create_app
-from discreet.serve.http.limits import Limits, RateLimit, Settings
 from discreet.serve.http.security import stored_key
 from discreet.serve.http.server import check_options
+from discreet.serve.http.settings import Limits, RateLimit, Settings
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import serve_programme, serve_release
 

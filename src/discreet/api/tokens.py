@@ -11,7 +11,7 @@ from discreet.api.drawings import shown
 from discreet.api.tables import summary_frame
 from discreet.errors import mistake
 from discreet.page.markup import Column, Html, table
-from discreet.serve.http.security import Role, Token, create_token, read_tokens, revoke_token
+from discreet.serve.http.tokens import Role, Token, create_token, read_tokens, revoke_token
 
 if TYPE_CHECKING:
     import pandas as pd

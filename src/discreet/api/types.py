@@ -157,8 +157,8 @@ from discreet.release.certify import Certified
 from discreet.release.reader import HasRelease, PublishedCodes
 from discreet.release.signature import SignatureState, Signed
 from discreet.release.verify import Verification
-from discreet.serve.http.security import Role as TokenRole
-from discreet.serve.http.security import Token
+from discreet.serve.http.tokens import Role as TokenRole
+from discreet.serve.http.tokens import Token
 from discreet.swap.figures import Distances, LevelFigures, SwapFigures, TableChange, Unswapped
 
 __all__ = [

@@ -24,9 +24,9 @@ from discreet.cli.output import (
 )
 from discreet.errors import mistake
 from discreet.io.secret import read_secret
-from discreet.serve.http.api import UNLIMITED
-from discreet.serve.http.limits import Limits, RateLimit
+from discreet.serve.catalogue import UNLIMITED
 from discreet.serve.http.server import Serving, run
+from discreet.serve.http.settings import Limits, RateLimit
 
 
 def serve(

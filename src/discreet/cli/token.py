@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import JSON, emit_json, say
-from discreet.serve.http.security import Role, create_token, read_tokens, revoke_token
+from discreet.serve.http.tokens import Role, create_token, read_tokens, revoke_token
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 

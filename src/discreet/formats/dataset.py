@@ -171,10 +171,18 @@ class Dataset:
         """Which listed cells are withheld."""
         return np.zeros(len(self.values), dtype=bool) if self.withheld is None else self.withheld
 
+    @cached_property
+    def missing(self) -> list[int]:
+        """The places of the cells that are withheld."""
+        if self.withheld is None or not self.withheld.any():
+            return []
+        found: list[int] = np.flatnonzero(self.withheld).tolist()
+        return found
+
     @property
     def all_notes(self) -> list[str]:
         """The notes, and what the status means where a cell is withheld."""
-        return [*self.notes, *([said(WITHHELD_NOTE, self.language)] if self.hidden.any() else [])]
+        return [*self.notes, *([said(WITHHELD_NOTE, self.language)] if self.missing else [])]
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.int32], ...]:

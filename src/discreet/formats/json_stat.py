@@ -25,9 +25,8 @@ def write_json_stat(dataset: Dataset, sink: Sink, head: Mapping[str, Any] | None
             _write_joined(file, b"[]", _dense(dataset))
         else:
             _write_joined(file, b"{}", _sparse(dataset))
-        missing = np.flatnonzero(dataset.hidden).tolist()
-        if missing:
-            file.write(b',"status":' + _encoded(dict.fromkeys(map(str, missing), WITHHELD)))
+        if dataset.missing:
+            file.write(b',"status":' + _encoded(dict.fromkeys(map(str, dataset.missing), WITHHELD)))
         file.write(b"}\n")
 
 
@@ -109,14 +108,11 @@ def _sparse(dataset: Dataset) -> Iterator[bytes]:
 
 
 def _dense(dataset: Dataset) -> Iterator[bytes]:
-    hidden = dataset.hidden
+    is_whole = dataset.part is None and not dataset.missing
     for start in range(0, dataset.size, ROWS_AT_ONCE):
         stop = min(start + ROWS_AT_ONCE, dataset.size)
         values = dataset.window(start, stop)
-        unseen = dataset.absent(start, stop)
-        if dataset.withheld is not None:
-            unseen |= hidden[start:stop]
-        missing = np.flatnonzero(unseen).tolist()
+        missing = [] if is_whole else _unseen(dataset, start, stop)
         if missing:
             listed: list[Any] = values.tolist()
             for cell in missing:
@@ -126,6 +122,15 @@ def _dense(dataset: Dataset) -> Iterator[bytes]:
             yield _encoded(values)[1:-1]
         else:
             yield _joined(_text(values))
+
+
+def _unseen(dataset: Dataset, start: int, stop: int) -> list[int]:
+    """Which of some cells are withheld or not published."""
+    unseen = dataset.absent(start, stop)
+    if dataset.withheld is not None:
+        unseen |= dataset.withheld[start:stop]
+    found: list[int] = np.flatnonzero(unseen).tolist()
+    return found
 
 
 def fragment(value: Any) -> orjson.Fragment:

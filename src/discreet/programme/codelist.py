@@ -163,7 +163,7 @@ class Breakdown:
 
         A level at which no breakdown of the variable ends is named by its number: GEO:1.
         """
-        deepest = int(self.depths.max())
+        deepest = self.deepest
         upper = self.upper or numbered_levels(self.root, deepest - 1)
         return (*upper, self.root if self.is_grouping else self.full_name)[-deepest:] if deepest else ()
 
@@ -190,7 +190,7 @@ class Breakdown:
         below = self.finest.astype(np.int64)
         for node in range(len(self.codes) - 1, 0, -1):
             below[self.parents[node]] += below[node]
-        return tuple(int(below[self.depths == depth].max()) for depth in range(int(self.depths.max()) + 1))
+        return tuple(int(below[self.depths == depth].max()) for depth in range(self.deepest + 1))
 
     @cached_property
     def is_flat(self) -> bool:
@@ -210,6 +210,11 @@ class Breakdown:
             depths[node] = depths[self.parents[node]] + 1
         return depths
 
+    @cached_property
+    def deepest(self) -> int:
+        """The number of levels below the total."""
+        return int(self.depths.max())
+
 
 def numbered_levels(variable: str, deepest: int) -> tuple[str, ...]:
     """Names of levels by their number: GEO:1, GEO:2."""
@@ -225,7 +230,7 @@ def with_level_names(axes: Mapping[str, Breakdown]) -> dict[str, Breakdown]:
 
 
 def _upper(axis: Breakdown, ends: Mapping[frozenset[str], str]) -> Iterator[str]:
-    for level, numbered in enumerate(numbered_levels(axis.variable, int(axis.depths.max()) - 1), start=1):
+    for level, numbered in enumerate(numbered_levels(axis.variable, axis.deepest - 1), start=1):
         cut = np.flatnonzero((axis.depths == level) | (axis.finest & (axis.depths < level)))
         yield ends.get(frozenset(axis.codes[node] for node in cut), numbered)
 

@@ -50,7 +50,7 @@ class Cube:
     @cached_property
     def depths(self) -> tuple[Depths, ...]:
         """All its cross-tabulations, from the grand total to the finest, published or not."""
-        return tuple(product(*(range(int(axis.depths.max()) + 1) for axis in self.axes)))
+        return tuple(product(*(range(axis.deepest + 1) for axis in self.axes)))
 
     @property
     def measured(self) -> tuple[Depths, ...]:
@@ -289,7 +289,7 @@ def signatures(cubes: Iterable[Cube]) -> tuple[Signature, ...]:
 def _levels(axis: Breakdown, tree: Codelist) -> dict[int, Level]:
     """Depth -> level of an axis; the codes of one depth are numbered in the order of the codelist."""
     levels = {0: Level(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), 1)}
-    for depth in range(1, int(axis.depths.max()) + 1):
+    for depth in range(1, axis.deepest + 1):
         codes = codes_at(tree, depth)
         place = {code: index for index, code in enumerate(codes)}
         nodes = np.flatnonzero(axis.depths == depth)

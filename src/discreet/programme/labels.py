@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from discreet.programme import eu2021
 from discreet.programme.definitions import NO_DEFINITION, Definition, Definitions, tags_of
@@ -57,6 +58,14 @@ class Labels:
 
     def axis(self, full_name: str) -> str:
         """A breakdown with its variable: Age (five-year groups)."""
+        return self._axes.get(full_name) or self._axis(full_name)
+
+    @cached_property
+    def _axes(self) -> Texts:
+        """The breakdowns that have a label, with their variables."""
+        return {full_name: self._axis(full_name) for full_name in self.breakdowns}
+
+    def _axis(self, full_name: str) -> str:
         variable, _, level = full_name.partition(".")
         if full_name in self.breakdowns or (level and variable in self.variables):
             shown = {"variable": self.variable(variable), "breakdown": self.breakdown(full_name)}

@@ -27,16 +27,15 @@ Maps = list[NDArray[np.uint32]]
 AT_ONCE = 300  # cubes that are counted in one pass over the records
 MOST_BYTES = 128 << 20  # of the cells of one unit
 MOST_PAIRS = 1_000  # pairs of breakdowns whose nodes are compared once
-CELL_BYTES = 16  # a position and an accumulator
+CELL_BYTES = 8  # an accumulator
 _NO_ROWS: dict[str, int] = {}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Finest:
-    """The finest cells of a cube."""
+    """The finest cells of a cube, empty ones included: those of all finest nodes of its axes, last axis fastest."""
 
     cube: Cube
-    positions: Integers
     cells: Sums
 
 
@@ -69,8 +68,11 @@ class CellsAhead:
     def add(self, cube: Cube, positions: Sums, cells: Sums) -> None:
         """Add the finest cells of a cube, for tables of any of its variables."""
         self._added.add(_names(cube))
-        self._bytes += positions.nbytes + cells.nbytes - CELL_BYTES * cube.size
-        made = _Finest(cube, positions.astype(np.int64), cells)
+        grid = np.zeros(cube.size, dtype=np.uint64)
+        grid[positions.astype(np.int64)] = cells
+        finest = np.ix_(*(np.flatnonzero(axis.finest) for axis in cube.axes))
+        made = _Finest(cube, grid.reshape(cube.shape)[finest].reshape(-1))
+        self._bytes += made.cells.nbytes - CELL_BYTES * cube.size
         for number in range(len(cube.axes) + 1):
             for axes in combinations(cube.axes, number):
                 key = frozenset(axis.variable for axis in axes)
@@ -86,11 +88,11 @@ class CellsAhead:
         if found is None:
             return None
         finest, maps = found
-        position = np.zeros(1, dtype=np.uint32)
-        for along in maps:
-            position = np.add.outer(position, along).reshape(-1)
+        inner = np.zeros(1, dtype=np.uint32)
+        for along in maps[1:]:
+            inner = np.add.outer(inner, along).reshape(-1)
         grid = DenseGrid(cube, AxisRows(cube, _NO_ROWS, _NO_ROWS))
-        grid.gather(position[finest.positions], finest.cells)
+        grid.add_shares(finest.cells, maps[0] if maps else inner, inner)
         return counted(cube, grid)
 
     def _finer(self, cube: Cube) -> tuple[_Finest, Maps] | None:
@@ -119,12 +121,12 @@ def _with(known: tuple[_Finest, ...], made: _Finest, variables: frozenset[str]) 
 
 
 def _maps(finer: Cube, cube: Cube) -> Maps | None:
-    """Axis of a finer cube -> (its node -> what it adds to the position in the other one); None if it is not finer."""
+    """Axis of a finer cube -> (its finest node -> what it adds to the position in the other one); None if not finer."""
     asked = {axis.variable: (axis, cube.strides[k]) for k, axis in enumerate(cube.axes)}
     maps = []
     for axis in finer.axes:
-        coarse, stride = asked.get(axis.variable, (None, 0))
-        along = np.zeros(len(axis), dtype=np.int64) if coarse is None else _coarser(axis, coarse)
+        coarse, stride = asked.get(axis.variable, (axis, 0))
+        along = _coarser(axis, coarse)
         if along is None:
             return None
         maps.append((along * stride).astype(np.uint32))
@@ -175,7 +177,8 @@ def _names_of(cube: Cube, variables: frozenset[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=MOST_PAIRS)
 def _coarser(fine: Breakdown, coarse: Breakdown) -> Integers | None:
-    """Finest node of a breakdown -> that of a coarser one, 0 for other nodes; None where it is not coarser."""
+    """Finest node of a breakdown, in order -> that of a coarser one; None where it is not coarser."""
     found = np.zeros(len(fine), dtype=np.int64)
     found[fine.node_of_leaf] = coarse.node_of_leaf
-    return found if np.array_equal(found[fine.node_of_leaf], coarse.node_of_leaf) else None
+    is_coarser = np.array_equal(found[fine.node_of_leaf], coarse.node_of_leaf)
+    return found[fine.finest] if is_coarser else None

@@ -133,7 +133,7 @@ def answer_of(
     withheld = _withheld(question, verdict, catalogue.rule.place, shape)
     if unpublished is not None:
         withheld |= unpublished
-    if withheld.any():
+    if verdict.blocked or unpublished is not None:
         values[withheld] = 0
     axes = []
     for k, nodes, asked in zip(question.order, question.picked, question.query.axes, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +21,11 @@ from discreet.programme.labels import NO_LABELS, Labels
 from discreet.programme.programme import Programme
 from discreet.programme.serve import DEFAULT_SERVE, ServeRule
 from discreet.programme.variables import Variable
-from discreet.text.phrase import joined
+from discreet.text.phrase import joined, phrase
+
+UNLIMITED = phrase(
+    "No rule limits what a user may collect: with some hundred tables, counts can be found exactly."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +108,18 @@ class Catalogue:
     def table(self, table: str) -> ServedTable | None:
         """The declared table of an id."""
         return next((one for one in self.tables if one.id == table), None)
+
+    def levels_published(self, unit: str, base: str, count: str) -> frozenset[str]:
+        """The levels of the cross-tabulations of some records that the programme publishes anyway, as JSON."""
+        return self._levels_published.get((unit, base, count), frozenset())
+
+    @cached_property
+    def _levels_published(self) -> Mapping[tuple[str, str, str], frozenset[str]]:
+        found: dict[tuple[str, str, str], set[str]] = {}
+        for one in self.published:
+            if not one.source and not one.weight:
+                found.setdefault((one.unit, one.base, one.count), set()).add(json.dumps(one.levels))
+        return {who: frozenset(levels) for who, levels in found.items()}
 
     def statistics(self) -> tuple[Signature, ...]:
         """Each variable and each counted column of each unit, as a cross-tabulation of its own; and the totals."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, product
+from operator import attrgetter
 from threading import Lock
 
 import numpy as np
@@ -19,9 +20,10 @@ from discreet.errors import Mistakes
 from discreet.io.store import Database, one_at_a_time
 from discreet.maths.attacks.information import (
     Floats,
-    Integers,
+    Ladder,
     Mask,
     Side,
+    at_least,
     exact,
     information,
     least_variances,
@@ -33,10 +35,9 @@ from discreet.programme.cube import Cube, cross_named
 from discreet.programme.filter import NOBODY
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve.answer import Refusal, Rule
-from discreet.serve.history_chain import Chain, Chains, GroupWriter, Link
+from discreet.serve.history_chain import Chain, Chains, Crossed, GroupWriter, Link
 from discreet.serve.history_store import (
     ANONYMOUS,
-    NO_INFORMATION,
     Collected,
     HistoryStore,
     Known,
@@ -92,30 +93,6 @@ class Promise:
     stored: Future[bool] | None = None  # False where it must be judged again; None where all is stored
 
 
-@dataclass(frozen=True, eq=False)
-class _Crossed:
-    """Some variables that a user may know together, and which of their counts are guarded."""
-
-    variables: frozenset[str]
-    sides: tuple[Side, ...]
-    blocks: tuple[Block, ...]
-    guarded: Mask  # by depth along each side
-    own: Integers  # their places among the sums of all these variables; none where counts of some of them are guarded
-
-    @cached_property
-    def is_guarded(self) -> bool:
-        """Whether any count is."""
-        return bool(self.guarded.any())
-
-    def most_of(self, sums: Sums) -> float:
-        """The most information on a guarded count, by its own contrast; infinite where that is not among the sums."""
-        found = sums.largest_of.get(self)
-        if found is None:
-            found = float(sums.plain[self.own].max(initial=NO_INFORMATION)) if len(self.own) else math.inf
-            sums.largest_of[self] = found
-        return found
-
-
 class _Turns:
     """Lets the threads of this process do something for one name at a time."""
 
@@ -148,7 +125,7 @@ class History:
         self._store = HistoryStore(database)
         self._chains, self._writer = Chains(), GroupWriter(database, self._store)
         self._turns = _Turns()
-        self._crossed: dict[tuple[Space, bool], dict[str, _Crossed]] = {}
+        self._crossed: dict[tuple[Space, bool], dict[str, Crossed]] = {}
 
     @property
     def is_guarded(self) -> bool:
@@ -208,11 +185,19 @@ class History:
         with self._chains.lock:
             chain = self._chains.get((user, table.counted))
             if chain is None and answered is not None:
-                self._chains.put((user, table.counted), Chain(read.known.after(whole.sums), answered))
+                known = read.known.after(whole.sums)
+                exposed = dict(self._exposed(table, known.sums, large=False))
+                self._chains.put((user, table.counted), Chain(known, answered, exposed))
             elif chain is not None and chain.known.number == read.known.number and self._is_apart(table):
-                self._chains.extend(chain, read.new if table.is_whole else (), whole.sums)
+                self._extend(chain, table, read.new if table.is_whole else (), whole.sums)
             elif chain is not None:
                 chain.is_broken = True
+
+    def _extend(self, chain: Chain, table: Collected, new: Sequence[str], sums: Mapping[str, Sums]) -> None:
+        """Add a table to a chain, with the variables that it exposes: of none is less known than before."""
+        self._chains.extend(chain, new, sums)
+        changed = {name: one for name, one in chain.known.sums.items() if name in sums}
+        chain.exposed.update(self._exposed(table, changed, large=False))
 
     def _break(self, user: str, table: Collected) -> None:
         """Let further questions of a user wait for their turn: others could always come in between."""
@@ -242,13 +227,13 @@ class History:
             if chain is None:
                 return None
             new, known = chain.lacks(table), chain.known
-            others = list(islice(self._others(table, known, large=False), FEW + 1))
+            others = list(islice(_others(table, chain.exposed.items()), FEW + 1))
             found = self._averaging(table, new, known, others) if len(others) <= FEW else None
             if found is None or isinstance(found, Refusal):
                 return None
             link = Link(chain, Received(user, table, new, found.sums, known))
             if new:
-                self._chains.extend(chain, new, found.sums)
+                self._extend(chain, table, new, found.sums)
             self._writer.add(link)
         return Promise(found.warnings, link.stored)
 
@@ -289,13 +274,14 @@ class History:
     def _judge(
         self, table: Collected, read: _Read, differing: Mapping[tuple[str, str], int | None]
     ) -> Refusal | _Judged:
-        averaging = self._averaging(table, read.new, read.known, self._others(table, read.known, large=False))
+        others = _others(table, self._exposed(table, read.known.sums, large=False))
+        averaging = self._averaging(table, read.new, read.known, others)
         if isinstance(averaging, Refusal):
             return averaging
         choosing = _Judged({})
         if read.chosen is not None:
             new = [name for name in read.new if name in table.chosen]
-            others = self._others(table, read.chosen, large=True)
+            others = _others(table, self._exposed(table, read.chosen.sums, large=True))
             found = self._averaging(table, new, read.chosen, others, large=True)
             if isinstance(found, Refusal):
                 return found
@@ -311,7 +297,7 @@ class History:
         table: Collected,
         new: Sequence[str],
         known: Known,
-        others: Iterable[_Crossed],
+        others: Iterable[Crossed],
         *,
         large: bool = False,
     ) -> Refusal | _Judged:
@@ -329,13 +315,17 @@ class History:
         after = (before[0] + added[0], before[1] + added[1])
         sums = {name: Sums(after[0][at].flatten(), after[1][at].flatten()) for name, at in blocks}
         guarded, worst = self._guarded(seen.sides, seen.space, large), (0.0, "")
-        if not self._is_low(after, seen.sides, guarded):
+        is_low = self._is_low(at_least(after[1], seen.sides), guarded)
+        if not is_low and not self._is_low(least_variances(*after, seen.sides), guarded):
             worst = self._worst(seen.sides, seen.space, guarded, before, after)
         is_refused = self._rule.success is not None and worst[0] > self._rule.success
         every = {**known.sums, **sums}
         for one in () if is_refused else others:
-            then = _tensors(one.sides, one.blocks, every)
-            if not self._is_low(then, one.sides, one.guarded):
+            bounded = _tensor(one.sides, one.blocks, every, _BOUNDED)
+            if self._is_low(at_least(bounded, one.sides), one.guarded):
+                continue
+            then = _tensor(one.sides, one.blocks, every, _PLAIN), bounded
+            if not self._is_low(least_variances(*then, one.sides), one.guarded):
                 earlier = _tensors(one.sides, one.blocks, known.sums)
                 worst = max(worst, self._worst(one.sides, seen.space, one.guarded, earlier, then))
         return self._verdict(worst, sums)
@@ -389,9 +379,9 @@ class History:
         found: Mask = (sizes > self._rule.largest) == large
         return found
 
-    def _is_low(self, known: tuple[Floats, Floats], sides: Sequence[Side], guarded: Mask) -> bool:
+    def _is_low(self, variances: Floats, guarded: Mask) -> bool:
         """Whether guarded counts are so rarely exact that nothing is refused and no warning is given."""
-        return bool(least_variances(*known, sides)[guarded].min(initial=math.inf) >= self._low)
+        return bool(variances[guarded].min(initial=math.inf) >= self._low)
 
     @cached_property
     def _low(self) -> float:
@@ -399,33 +389,32 @@ class History:
         limits = [limit for limit in (self._rule.success, self._rule.warn) if limit is not None]
         return rarely_exact(min(limits), self._variance)
 
-    def _others(self, table: Collected, known: Known, *, large: bool) -> Iterator[_Crossed]:
-        """Other variables of the user whose bound depends on what is added: their own contrasts are not enough."""
-        space, changed = table.shown.space, {one.name for one in table.shown.sides}
-        added = {name for name, _ in table.shown.blocks}
+    def _exposed(
+        self, table: Collected, sums: Mapping[str, Sums], *, large: bool
+    ) -> Iterator[tuple[str, Crossed]]:
+        """The variables of a user whose bound may be too low: what is known of their own contrasts is not enough."""
+        space = table.shown.space
         made = self._crossed.setdefault((space, large), {})
         if len(made) > MOST_CROSSED:
             made.clear()
-        for name, one in known.sums.items():
-            if one.largest * self._low <= 1 or name in added:
+        for name, one in sums.items():
+            if one.largest * self._low <= 1:
                 continue
             crossed = made.get(name)
             if crossed is None:
                 crossed = made[name] = self._make_crossed(space, name, large)
-            if not crossed.is_guarded or changed.isdisjoint(crossed.variables):
-                continue
-            if crossed.most_of(one) * self._low > 1:
-                yield crossed
+            if crossed.is_guarded and crossed.most_of(one) * self._low > 1:
+                yield name, crossed
 
-    def _make_crossed(self, space: Space, name: str, large: bool) -> _Crossed:
-        sides = tuple(side(one, space.ladder(one)) for one in json.loads(name))
+    def _make_crossed(self, space: Space, name: str, large: bool) -> Crossed:
+        sides = tuple(_of_variable(one, space.ladder(one)) for one in json.loads(name))
         guarded = self._guarded(sides, space, large)
         depths = np.argwhere(guarded)
         own = np.zeros(0, dtype=np.int64)
         if sides and (depths > 0).all():
             own = np.asarray(np.ravel_multi_index(tuple((depths - 1).T), [one.rungs - 1 for one in sides]))
         names = tuple("" for _ in sides)
-        return _Crossed(frozenset(one.name for one in sides), sides, blocks_of(sides, names), guarded, own)
+        return Crossed(frozenset(one.name for one in sides), sides, blocks_of(sides, names), guarded, own)
 
     def _differences(
         self, near: Near, numbers: Sequence[tuple[tuple[str, str], int | None]]
@@ -464,6 +453,14 @@ def _received(user: str, table: Collected, read: _Read, found: _Judged) -> list[
     return answers
 
 
+def _others(table: Collected, exposed: Iterable[tuple[str, Crossed]]) -> Iterator[Crossed]:
+    """The variables whose bound depends on what a table adds, besides its own."""
+    changed, added = {one.name for one in table.shown.sides}, {name for name, _ in table.shown.blocks}
+    for name, crossed in exposed:
+        if name not in added and not changed.isdisjoint(crossed.variables):
+            yield crossed
+
+
 def _new(table: Collected, names: Sequence[str]) -> Floats:
     """1 for each cross-tabulation that is new, by its depth along each side."""
     new = np.zeros([len(one.inside) for one in table.shown.sides])
@@ -472,18 +469,32 @@ def _new(table: Collected, names: Sequence[str]) -> Floats:
     return new
 
 
+_PLAIN, _BOUNDED = attrgetter("plain"), attrgetter("bounded")
+
+
 def _tensors(
     sides: Sequence[Side], blocks: Sequence[Block], sums: Mapping[str, Sums]
 ) -> tuple[Floats, Floats]:
-    shape = [one.rungs for one in sides]
-    plain, bounded = np.zeros(shape), np.zeros(shape)
+    return _tensor(sides, blocks, sums, _PLAIN), _tensor(sides, blocks, sums, _BOUNDED)
+
+
+def _tensor(
+    sides: Sequence[Side], blocks: Sequence[Block], sums: Mapping[str, Sums], kind: Callable[[Sums], Floats]
+) -> Floats:
+    """All contrasts of some variables, with what is known of each."""
+    made = np.zeros([one.rungs for one in sides])
     for name, at in blocks:
         found = sums.get(name)
         if found is not None:
-            part = plain[at]
-            part[...] = found.plain.reshape(part.shape)
-            bounded[at] = found.bounded.reshape(part.shape)
-    return plain, bounded
+            part = made[at]
+            part[...] = kind(found).reshape(part.shape)
+    return made
+
+
+@lru_cache(maxsize=1_000)
+def _of_variable(name: str, ladder: Ladder) -> Side:
+    """A variable of which no table is looked at."""
+    return side(name, ladder)
 
 
 def _who(base: str) -> Phrase:
@@ -505,8 +516,7 @@ class Collecting:
         tables = dict(zip(_levels(cube), _places(seen, cube), strict=True))
         populations = tuple({one.base: one for one in self._populations(table, seen.space)}.values())
         base = cube.base.canonical if cube.base else ""
-        public = self.source.catalogue.published
-        is_public = all(cube.signature(depths) in public for depths in reversed(cube.depths))
+        is_public = tables.keys() <= self.source.catalogue.levels_published(cube.unit, base, cube.count or "")
         chosen = self._chosen(tables, seen)
         return Collected(cube.unit, base, cube.count or "", tables, seen, populations, chosen, is_public)
 
@@ -561,25 +571,28 @@ class Collecting:
                 yield Population(normal, value_at(table, node * cube.strides[k]))
 
 
-def _levels(cube: Cube) -> Iterator[str]:
+def _levels(cube: Cube) -> list[str]:
     """The levels of each cross-tabulation as JSON, as ``Cube.signature`` has them."""
-    texts = [_levels_of(axis.variable, int(axis.depths.max())) for axis in cube.axes]
-    order = sorted(range(len(texts)), key=lambda k: cube.axes[k].variable)
-    for along in product(*texts):
-        yield f"[{', '.join(along[k] for k in order if along[k])}]"
+    texts = (["", *(_level(axis.variable, one + 1) for one in range(axis.deepest))] for axis in cube.axes)
+    every: Iterable[Sequence[str]] = product(*texts)
+    order = [k for k, _ in cube.by_name]
+    if order != sorted(order):
+        every = ([along[k] for k in order] for along in every)
+    return [f"[{', '.join(filter(None, along))}]" for along in every]
 
 
 @lru_cache(maxsize=10_000)
-def _levels_of(variable: str, deepest: int) -> tuple[str, ...]:
-    return ("", *(json.dumps([variable, depth]) for depth in range(1, deepest + 1)))
+def _level(variable: str, depth: int) -> str:
+    return json.dumps([variable, depth])
 
 
-def _places(seen: Shown, cube: Cube) -> Iterator[tuple[int, ...]]:
+def _places(seen: Shown, cube: Cube) -> Sequence[tuple[int, ...]]:
     """The depths of each cross-tabulation along each side; a variable that is only filtered has depth 0."""
+    if seen.order == tuple(range(len(seen.sides))):
+        return cube.depths
     axis_of = {side: axis for axis, side in enumerate(seen.order)}
     order = [axis_of.get(side) for side in range(len(seen.sides))]
-    for depths in cube.depths:
-        yield tuple([0 if axis is None else depths[axis] for axis in order])
+    return [tuple([0 if axis is None else depths[axis] for axis in order]) for depths in cube.depths]
 
 
 def value_at(table: ProtectedTable, cell: int) -> int:

@@ -8,21 +8,49 @@ that was judged by it is stored any more, and these questions are judged again. 
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 
 from sqlalchemy import Connection
 
 from discreet.io.store import Database, one_at_a_time
-from discreet.serve.history_store import Collected, HistoryStore, Known, Received, Sums
+from discreet.maths.attacks.information import Integers, Mask, Side
+from discreet.serve.history_store import NO_INFORMATION, Collected, HistoryStore, Known, Received, Sums
+from discreet.serve.information import Block
 
 MOST_NAMES = 500_000  # cross-tabulations and sums of the chains of a process
 MOST_TOGETHER = 64  # answers that are stored in one transaction
 
 Key = tuple[str, str]  # user, and what is counted
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """Some variables that a user may know together, and which of their counts are guarded."""
+
+    variables: frozenset[str]
+    sides: tuple[Side, ...]
+    blocks: tuple[Block, ...]
+    guarded: Mask  # by depth along each side
+    own: Integers  # their places among the sums of all these variables; none where counts of some of them are guarded
+
+    @cached_property
+    def is_guarded(self) -> bool:
+        """Whether any count is."""
+        return bool(self.guarded.any())
+
+    def most_of(self, sums: Sums) -> float:
+        """The most information on a guarded count, by its own contrast; infinite where that is not among the sums."""
+        found = sums.largest_of.get(self)
+        if found is None:
+            found = float(sums.plain[self.own].max(initial=NO_INFORMATION)) if len(self.own) else math.inf
+            sums.largest_of[self] = found
+        return found
 
 
 @dataclass(eq=False)
@@ -31,6 +59,7 @@ class Chain:
 
     known: Known
     answered: set[str]  # cross-tabulations
+    exposed: dict[str, Crossed]  # variables whose counts a further table may expose, as JSON
     is_broken: bool = False
 
     def lacks(self, table: Collected) -> tuple[str, ...]:
@@ -140,8 +169,10 @@ class GroupWriter:
             found = [self._follows(connection, link, numbers) for link in some]
             answers = [link.answer for link, follows in zip(some, found, strict=True) if follows]
             # of answers without anything new it is only seen that there is nothing else to compare them with
-            self._store.remember(connection, [answer for answer in answers if answer.new])
-        for answer in answers:
+            answers = [answer for answer in answers if answer.new]
+            self._store.remember(connection, answers)
+        last = {(answer.user, answer.table.counted): answer for answer in answers}
+        for answer in last.values():  # with all that is known before it
             self._store.stored(answer)
         return found
 

@@ -393,7 +393,7 @@ def _name(text: str) -> str:
 
 
 def _bytes_of(sums: Sums) -> bytes:
-    return np.stack([sums.plain, sums.bounded]).astype("<f8").tobytes()
+    return b"".join(one.astype("<f8").tobytes() for one in (sums.plain, sums.bounded))
 
 
 def _sums_of(content: bytes) -> Sums:

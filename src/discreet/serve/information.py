@@ -99,7 +99,7 @@ class Space:
         """What an axis without a filter sees at each depth."""
         if axis.full_name not in self._axes:
             ladder = self.ladder(axis.root)
-            depths = range(int(axis.depths.max()) + 1)
+            depths = range(axis.deepest + 1)
             every = np.ones(len(ladder.sizes), dtype=bool)
             self._axes[axis.full_name] = tuple(
                 seen(ladder, depth, _told(axis, depth, every, ladder)) for depth in depths
@@ -187,9 +187,14 @@ def _blocks(sides: tuple[tuple[str, int, str], ...]) -> tuple[Block, ...]:
         kind = [("", slice(0, 1)), (name, slice(1, nodes))]
         kinds.append([*kind, (f"{name}{SET}{sets}", slice(nodes, nodes + 1))] if sets else kind)
     return tuple(
-        (json.dumps([name for name, _ in chosen if name]), tuple(at for _, at in chosen))
+        (f"[{', '.join([_quoted(name) for name, _ in chosen if name])}]", tuple([at for _, at in chosen]))
         for chosen in product(*kinds)
     )
+
+
+@lru_cache(maxsize=MOST_BLOCKS)
+def _quoted(name: str) -> str:
+    return json.dumps(name)
 
 
 def shown(cube: Cube, space: Space) -> Shown:
@@ -254,7 +259,7 @@ def _rows(axis: Breakdown | None, ladder: Ladder, inside: Mask) -> Iterator[Inte
     if axis.is_grouping:
         yield np.where(inside, axis.node_of_leaf.astype(np.int64) - 1, -1)
         return
-    for depth in range(1, int(axis.depths.max()) + 1):
+    for depth in range(1, axis.deepest + 1):
         yield np.where(_told(axis, depth, inside, ladder), ladder.levels[depth], -1)
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from discreet.errors import mistake
@@ -65,9 +66,12 @@ class Query:
     @cached_property
     def id(self) -> str:
         """A stable id of the question, independent of its layout: 32 hexadecimal digits."""
-        axes = [replace(axis, codes=tuple(sorted(axis.codes))) if axis.codes else axis for axis in self.axes]
-        axes.sort(key=lambda axis: axis.breakdown)
-        text = json.dumps(to_json(replace(self, axes=tuple(axes))), sort_keys=True, ensure_ascii=False)
+        content = to_json(self)
+        for axis in content["axes"]:
+            if "codes" in axis:
+                axis["codes"].sort()
+        content["axes"].sort(key=itemgetter("breakdown"))
+        text = json.dumps(content, sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=16, person=b"discreet-query").hexdigest()
 
 

@@ -285,7 +285,10 @@ class _Resolver:
         return None
 
     def _check_once(self, axes: Iterable[Breakdown]) -> None:
-        times = Counter(axis.root for axis in axes)
+        roots = [axis.root for axis in axes]
+        if len(set(roots)) == len(roots):
+            return
+        times = Counter(roots)
         for variable in (name for name, count in times.items() if count > 1):
             value = phrase("{variable} is given {times} times", variable=variable, times=times[variable])
             self._add("axes", value, phrase("keep one axis of each variable"))
@@ -334,7 +337,8 @@ class _Resolver:
             tree = self.catalogue.variables[axis.root].codelist
             groups = tuple(normal(tree, group) for group in asked.groups)
             normal_axes.append(replace(asked, codes=codes, groups=groups))
-        return replace(self.query, axes=tuple(normal_axes), where=base.canonical if base else "")
+        where = base.canonical if base else ""
+        return Query(self.query.unit, tuple(normal_axes), where, self.query.count)
 
     def _add(self, key: str, value: str, remedy: str) -> None:
         self.problems.append(Problem("", key, value, remedy))

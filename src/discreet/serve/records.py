@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Lock
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import Mistakes, Problem
 from discreet.maths.cells import counting
 from discreet.perturb.mechanism import Mechanism
-from discreet.population.encode import Codes, EncodedRecords
+from discreet.population.encode import EncodedRecords
 from discreet.population.household_sizes import household_problems
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
@@ -31,6 +32,7 @@ CELLS = 2e7  # cells that are rolled up and perturbed in a second
 MOST_SHORT = 50_000  # cells, margins included, of a table that is added up at once
 ROOM = 1 << 16  # cells of a grid that several cubes are counted through
 BLOCK = 1 << 19  # records that are counted into several cubes before the next ones
+PART = 1 << 16  # records that are stored together, at least: each part takes some microseconds of a count
 NARROW = 256  # axes of at most this many nodes are stored as bytes
 
 Mask = NDArray[np.bool_]
@@ -57,18 +59,14 @@ class EncodedUnit:
         The nodes of records along ``axes`` are stored once a table needs them.
         """
         self._ahead = CellsAhead()
-        read = list(self._counted_ahead(next(self._ahead.wanted(likely), ()), blocks, threads))
-        with ThreadPoolExecutor(threads) as pool:
-            codes = pool.map(
-                lambda name: np.concatenate([block.codes[name] for block in read]), read[0].codes
-            )
-            self._codes = dict(zip(read[0].codes, codes, strict=True))
-        self._flags = {name: np.concatenate([block.flags[name] for block in read]) for name in read[0].flags}
-        self._keys = np.concatenate([block.keys for block in read])
+        read = list(_joined(self._counted_ahead(next(self._ahead.wanted(likely), ()), blocks, threads)))
+        self._keys = np.concatenate([part.keys for part in read])
+        keys = np.split(self._keys, np.cumsum([len(part) for part in read])[:-1])
+        self._parts = [replace(part, keys=mine) for part, mine in zip(read, keys, strict=True)]
         narrow = [axis for axis in axes if 1 < len(axis) <= NARROW]
         wide = [axis for axis in axes if len(axis) > NARROW]
-        self._narrow = _NodeColumns(narrow, self._codes, len(self), np.uint8)
-        self._wide = _NodeColumns(wide, self._codes, len(self), np.uint32)
+        self._narrow = _NodeColumns(narrow, self._parts, np.uint8)
+        self._wide = _NodeColumns(wide, self._parts, np.uint32)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -103,10 +101,11 @@ class EncodedUnit:
 
     def _blocks(self) -> Iterator[EncodedRecords]:
         """All records in parts, as they are counted together; nothing is copied."""
-        for start in range(0, len(self), BLOCK):
-            part = slice(start, start + BLOCK)
-            codes = {name: column[part] for name, column in self._codes.items()}
-            yield EncodedRecords(codes, self._keys[part], flags={}, weights={})
+        for part in self._parts:
+            for start in range(0, len(part), BLOCK):
+                some = slice(start, start + BLOCK)
+                codes = {name: column[some] for name, column in part.codes.items()}
+                yield EncodedRecords(codes, part.keys[some], flags={}, weights={})
 
     def _grid(self, cube: Cube) -> DenseGrid | SparseGrid:
         narrow, wide = self._columns(cube)
@@ -122,26 +121,53 @@ class EncodedUnit:
         narrow = [axis for axis in used if len(axis) <= NARROW]
         wide = [axis for axis in used if len(axis) > NARROW]
         return (
-            _NodeColumns(narrow, self._codes, len(self), np.uint8),
-            _NodeColumns(wide, self._codes, len(self), np.uint32),
+            _NodeColumns(narrow, self._parts, np.uint8),
+            _NodeColumns(wide, self._parts, np.uint32),
         )
 
     def _inside(self, cube: Cube) -> Mask:
         """Which records are counted; empty where all are."""
-        if cube.count is None:
-            return np.zeros(0, dtype=bool) if cube.base is None else cube.base.mask(self._codes)
-        flagged = self._flags[cube.count]
-        return flagged if cube.base is None else flagged & cube.base.mask(self._codes)
+        if cube.count is None and cube.base is None:
+            return np.zeros(0, dtype=bool)
+        return np.concatenate([_inside_part(cube, part) for part in self._parts])
+
+
+def _joined(blocks: Iterable[EncodedRecords]) -> Iterator[EncodedRecords]:
+    """The same records in blocks that are not small; what is large enough is not copied."""
+    some: list[EncodedRecords] = []
+    for block in blocks:
+        some.append(block)
+        if sum(map(len, some)) >= PART:
+            yield _together(some)
+            some = []
+    if some:
+        yield _together(some)
+
+
+def _together(some: Sequence[EncodedRecords]) -> EncodedRecords:
+    if len(some) == 1:
+        return some[0]
+    codes = {name: np.concatenate([one.codes[name] for one in some]) for name in some[0].codes}
+    flags = {name: np.concatenate([one.flags[name] for one in some]) for name in some[0].flags}
+    return EncodedRecords(codes, np.concatenate([one.keys for one in some]), flags, weights={})
+
+
+def _inside_part(cube: Cube, part: EncodedRecords) -> Mask:
+    masks = [part.flags[cube.count]] if cube.count else []
+    masks += [cube.base.mask(part.codes)] if cube.base else []
+    found: Mask = np.logical_and.reduce(masks)
+    return found
 
 
 class _NodeColumns:
     """The nodes of all records along some axes; a row is filled on first use."""
 
     def __init__(
-        self, axes: Sequence[Breakdown], codes: Mapping[str, Codes], records: int, kind: type[np.generic]
+        self, axes: Sequence[Breakdown], parts: Sequence[EncodedRecords], kind: type[np.generic]
     ) -> None:
-        self.columns = np.empty((len(axes), records), dtype=kind)  # memory is taken as rows are filled
-        self._codes = codes
+        shape = len(axes), sum(map(len, parts))
+        self.columns = np.empty(shape, dtype=kind)  # memory is taken as rows are filled
+        self._parts = parts
         self._axes = {axis.full_name: (row, axis) for row, axis in enumerate(axes)}
         self._filled: set[int] = set()
         self._lock = Lock()
@@ -162,8 +188,10 @@ class _NodeColumns:
     def _fill(self, row: int, axis: Breakdown) -> None:
         if row in self._filled:
             return
-        codes = self._codes[axis.root]
-        counting.recode(codes, axis.node_of_leaf.astype(self.columns.dtype), self.columns[row])
+        nodes, start = axis.node_of_leaf.astype(self.columns.dtype), 0
+        for part in self._parts:
+            counting.recode(part.codes[axis.root], nodes, self.columns[row, start : start + len(part)])
+            start += len(part)
         self._filled.add(row)
 
 

@@ -343,7 +343,7 @@ def _cut(source: Cube, stored: _InMemory, cube: Cube) -> tuple[Integers, Integer
     cells, values = stored.cells, stored.values
     if cells is None:
         whole = values[_positions(source, cube)]
-        found = np.flatnonzero(whole)
+        found = np.flatnonzero(whole != 0)
         return found, whole[found]
     if _is_searched(cube, cells):
         wanted = _positions(source, cube)

@@ -96,10 +96,6 @@ class DenseGrid:
         here = np.flatnonzero(self._cells)
         return here.astype(np.uint64), self._cells[here]
 
-    def gather(self, position: Keys, added: Sums) -> None:
-        """Add sums at finest cells, of which several may be the same."""
-        counting.add_at(self._cells, position, added)
-
     def add_shares(self, shares: Sums, outer: Keys, inner: Keys) -> None:
         """Add the share in row o and column i at the finest cell outer[o] + inner[i]; several may have one."""
         counting.add_shares(self._cells, shares, outer, inner)

@@ -13,6 +13,7 @@ from discreet.maths.attacks.information import (
     Integers,
     Ladder,
     Side,
+    at_least,
     exact,
     information,
     least_variances,
@@ -102,7 +103,9 @@ def test_least_squares_never_beats_the_bound(kind: int) -> None:
             plain, bounded = plain + more[0], bounded + more[1]
             rows.append(kron([part for _, _, part in made]))
         exactly = LeastSquares(np.vstack(rows))
-        bound = least_variances(plain, bounded, [side("", one) for one in ladders])
+        sides = [side("", one) for one in ladders]
+        bound = least_variances(plain, bounded, sides)
+        assert (at_least(bounded, sides) <= bound).all()
         for depths in product(*(range(len(one.levels)) for one in ladders)):
             nodes = [
                 indicators(one.levels[d])[np.unique(one.levels[d][(one.rests[d] > 0) | (d == 0)])]

@@ -15,8 +15,8 @@ from fastapi import FastAPI
 from httpx import Client
 
 from discreet.serve.http.app import create_app
-from discreet.serve.http.limits import Limits, RateLimit, Settings
 from discreet.serve.http.middleware import LimitedProtocol
+from discreet.serve.http.settings import Limits, RateLimit, Settings
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
 from tests.waiting import PATIENCE

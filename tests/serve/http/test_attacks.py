@@ -19,9 +19,9 @@ from discreet.cli.app import app
 from discreet.errors import BrokenRelease, DiscreetError, Mistakes
 from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
-from discreet.serve.http.limits import Limits, RateLimit
-from discreet.serve.http.security import Role, create_token
 from discreet.serve.http.server import Serving, _config
+from discreet.serve.http.settings import Limits, RateLimit
+from discreet.serve.http.tokens import Role, create_token
 from discreet.serve.jobs_store import JobState, Store
 from discreet.serve.open import TableBuilder, serve_programme
 from discreet.serve.query import Query

@@ -17,7 +17,7 @@ from discreet.release.reader import Release
 from discreet.serve import jobs_store as stores
 from discreet.serve.http import jobs
 from discreet.serve.http.app import create_app
-from discreet.serve.http.limits import Limits, Settings
+from discreet.serve.http.settings import Limits, Settings
 from discreet.serve.jobs_store import JobState, Store
 from discreet.serve.open import TableBuilder, serve_programme
 from tests.cli.called import discreet

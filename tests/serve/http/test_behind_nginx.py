@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from httpx import Client
 
 from discreet.serve.http.app import create_app
-from discreet.serve.http.limits import Limits, RateLimit
+from discreet.serve.http.settings import Limits, RateLimit
 from discreet.serve.open import TableBuilder
 from tests.fuzz.commands import commands
 from tests.serve.http.conftest import running, settings_in

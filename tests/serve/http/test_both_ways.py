@@ -20,8 +20,9 @@ from discreet.programme.serve import HistoryRule, ServeRule
 from discreet.release.reader import Release
 from discreet.serve.http import app as application
 from discreet.serve.http.app import create_app
-from discreet.serve.http.limits import Limits, RateLimit, Rates
-from discreet.serve.http.security import Role, create_token
+from discreet.serve.http.limits import Rates
+from discreet.serve.http.settings import Limits, RateLimit
+from discreet.serve.http.tokens import Role, create_token
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme, serve_release
 from tests.serve.conftest import NOON, SECRET

@@ -12,8 +12,8 @@ import pytest
 from httpx import Client
 
 from discreet.serve.http.jobs import JobWorker
-from discreet.serve.http.limits import Limits
-from discreet.serve.http.security import Role, create_token
+from discreet.serve.http.settings import Limits
+from discreet.serve.http.tokens import Role, create_token
 from discreet.serve.jobs_store import JobState, Store
 from discreet.serve.open import TableBuilder
 from tests.serve.conftest import cells, query

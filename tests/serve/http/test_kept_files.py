@@ -7,7 +7,7 @@ from discreet.programme.serve import HistoryRule
 from discreet.serve.answer import Answer, Refusal
 from discreet.serve.builder import AtOnce
 from discreet.serve.http.downloads import FILE_OVERHEAD, File, file_cache
-from discreet.serve.http.security import Role, create_token
+from discreet.serve.http.tokens import Role, create_token
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
 from tests.serve.http.conftest import Web

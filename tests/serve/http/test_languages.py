@@ -19,7 +19,7 @@ from discreet.programme.serve import HistoryRule, ServeRule, SparsityRule
 from discreet.release.reader import Release
 from discreet.serve import page
 from discreet.serve.http.jobs import JobWorker
-from discreet.serve.http.limits import Limits, RateLimit
+from discreet.serve.http.settings import Limits, RateLimit
 from discreet.serve.jobs_store import JobState, Store
 from discreet.serve.open import TableBuilder, serve_programme, serve_release
 from tests.cases import few

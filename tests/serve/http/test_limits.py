@@ -16,8 +16,9 @@ from httpx import Client, Response
 from discreet.serve.answer import Answer, Refusal
 from discreet.serve.http import app
 from discreet.serve.http.app import create_app
-from discreet.serve.http.limits import Limits, RateLimit, WorkerPool
+from discreet.serve.http.limits import WorkerPool
 from discreet.serve.http.problems import HttpProblem
+from discreet.serve.http.settings import Limits, RateLimit
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
 from tests.serve.http.conftest import OFTEN, Web, running, settings_in

@@ -11,7 +11,7 @@ from httpx import Client
 
 from discreet.release.reader import Release
 from discreet.serve.http.metrics import Metrics, _forget_ended, collected_over_processes
-from discreet.serve.http.security import Role, create_token
+from discreet.serve.http.tokens import Role, create_token
 from tests.serve.http.conftest import Web
 from tests.serve.http.test_killed import served, waited
 from tests.serve.http.test_native import Ruled

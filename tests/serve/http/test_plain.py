@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from discreet.release.reader import Release
 from discreet.serve.http.api import QueryBody
 from discreet.serve.http.app import create_app
-from discreet.serve.http.limits import Limits
 from discreet.serve.http.plain import _read
+from discreet.serve.http.settings import Limits
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import serve_release
 from tests.serve.http.conftest import OFTEN, running, settings_in

@@ -16,7 +16,7 @@ from discreet.io.register import Register
 from discreet.perturb.ledger import Ledger
 from discreet.programme.serve import HistoryRule
 from discreet.release.reader import Release
-from discreet.serve.http.limits import Limits, RateLimit
+from discreet.serve.http.settings import Limits, RateLimit
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme
 from tests.serve.conftest import NOON, SECRET, published

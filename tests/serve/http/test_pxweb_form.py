@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from httpx import Client
 
-from discreet.serve.http.security import Role, create_token
+from discreet.serve.http.tokens import Role, create_token
 from tests.serve.http.conftest import Web
 from tests.serve.http.test_native import problem
 

@@ -11,9 +11,11 @@ from sqlalchemy import text
 
 from discreet.errors import Mistakes
 from discreet.programme.serve import HistoryRule
-from discreet.serve.http.limits import Limits, RateLimit, Rates
+from discreet.serve.http.limits import Rates
 from discreet.serve.http.problems import HttpProblem
-from discreet.serve.http.security import Role, create_token, read_tokens, revoke_token, stored_key
+from discreet.serve.http.security import stored_key
+from discreet.serve.http.settings import Limits, RateLimit
+from discreet.serve.http.tokens import Role, create_token, read_tokens, revoke_token
 from discreet.serve.open import TableBuilder
 from tests.serve.http.conftest import OFTEN, Web, settings_in
 from tests.serve.http.test_native import problem

@@ -13,7 +13,7 @@ from tools import browser
 from discreet.programme.programme import Programme
 from discreet.programme.serve import ServeRule
 from discreet.serve.http.app import create_app
-from discreet.serve.http.security import Role, create_token
+from discreet.serve.http.tokens import Role, create_token
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import serve_programme
 from tests.serve.conftest import SECRET

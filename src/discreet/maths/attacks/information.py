@@ -327,16 +327,29 @@ def least_variances(plain: Floats, bounded: Floats, sides: Sequence[Side]) -> Fl
 
     The first index may number several states of knowledge, where the sums have one index more than there are sides.
     """
-    states = plain.ndim > len(sides)
-    one, every = (np.moveaxis(x, 0, -1) if states else x for x in (1 / (plain + TINY), 1 / (bounded + TINY)))
+    one = _inverse_of(plain, sides)
     for along in sides:  # each takes the first index away, and adds that of its targets at the end
         targets, rungs = along.floors.shape
         rest = one.shape[1:]
-        single, together = along.squares
-        one = (single * one.reshape(1, rungs, -1)).max(axis=1).T.reshape(*rest, targets)
-        every = (together @ every.reshape(rungs, -1)).T.reshape(*rest, targets)
-    found = np.maximum(one, every)
+        one = (along.squares[0] * one.reshape(1, rungs, -1)).max(axis=1).T.reshape(*rest, targets)
+    found = np.maximum(one, at_least(bounded, sides))
     return np.where(found > LARGEST, np.inf, found)
+
+
+def at_least(bounded: Floats, sides: Sequence[Side]) -> Floats:
+    """A lower bound of ``least_variances`` that needs J only."""
+    every = _inverse_of(bounded, sides)
+    for along in sides:
+        targets, rungs = along.floors.shape
+        rest = every.shape[1:]
+        every = (along.squares[1] @ every.reshape(rungs, -1)).T.reshape(*rest, targets)
+    return every
+
+
+def _inverse_of(tensor: Floats, sides: Sequence[Side]) -> Floats:
+    """1 / x, states of knowledge last."""
+    found = 1 / (tensor + TINY)
+    return np.moveaxis(found, 0, -1) if tensor.ndim > len(sides) else found
 
 
 def rarely_exact(chance: float, variance: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -351,13 +352,6 @@ def runs_of(codes: NDArray[np.unsignedinteger[Any]], most: int) -> NDArray[np.in
 
 
 @njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
-def add_at(cells: Any, position: Any, added: Any) -> None:
-    """Add each value to the cell at its position; several may have one."""
-    for r in range(position.size):
-        cells[position[r]] += added[r]
-
-
-@njit(cache=True, nogil=True, standalone=True)  # type: ignore[untyped-decorator]
 def add_shares(cells: Any, shares: Any, outer: Any, inner: Any) -> None:
     """Add the share in row o and column i to the cell at outer[o] + inner[i]; several may have one."""
     is_one_cell = True
@@ -528,15 +522,15 @@ def _largest_up(cells: Any, parents: Any) -> None:
 
 def largest_up(cells: Accumulators, shape: tuple[int, ...], axis: int, parents: NDArray[np.int32]) -> None:
     """As roll_up, but a parent holds the largest value of its nodes."""
-    outer = int(np.prod(shape[:axis], dtype=np.int64))
-    inner = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+    outer = prod(shape[:axis])
+    inner = prod(shape[axis + 1 :])
     _largest_up(cells.reshape(outer, shape[axis], inner), parents)
 
 
 def roll_up(cells: Accumulators, shape: tuple[int, ...], axis: int, parents: NDArray[np.int32]) -> None:
     """Add every node of one axis to its parent, in place; parents come before their children."""
-    outer = int(np.prod(shape[:axis], dtype=np.int64))
-    inner = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+    outer = prod(shape[:axis])
+    inner = prod(shape[axis + 1 :])
     if inner == 1:
         _roll_up_last(cells.reshape(outer, shape[axis]), parents)
     else:

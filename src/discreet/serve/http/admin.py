@@ -8,8 +8,9 @@ from fastapi import APIRouter, Response
 
 from discreet.serve.http.metrics import MEDIA_TYPE
 from discreet.serve.http.problems import HttpProblem, unavailable
-from discreet.serve.http.security import Caller, Role
+from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, ServiceOf
+from discreet.serve.http.tokens import Role
 from discreet.text.phrase import phrase
 
 router = APIRouter(tags=["operation"])

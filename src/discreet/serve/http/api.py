@@ -21,7 +21,7 @@ from discreet.programme.codelist import Breakdown
 from discreet.programme.definitions import Definition, Definitions
 from discreet.programme.labels import Labels
 from discreet.serve.answer import Answer, Balance, NoiseRange, Preview
-from discreet.serve.catalogue import Catalogue, ServedVariable
+from discreet.serve.catalogue import UNLIMITED, Catalogue, ServedVariable
 from discreet.serve.comparison import Comparison, Ranges, compared_ranges, level_of_each
 from discreet.serve.dataset import label_of
 from discreet.serve.http.downloads import TABLES, File, Format, media_type, require_form, written
@@ -31,7 +31,7 @@ from discreet.serve.http.problems import HttpProblem, Refused, areas_json, inval
 from discreet.serve.http.respond import PRIVATE, SHARED, send, send_translated
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
-from discreet.serve.query import Query, from_json, to_json
+from discreet.serve.query import Axis, Group, Query, to_json
 from discreet.text.phrase import Language, phrase, said
 
 MOST_CODES = 200_000
@@ -76,6 +76,11 @@ class AxisBody(BaseModel):
     codes: Codes = Field(default=[], description="Requested codes, _T for the total; empty: all.")
     groups: dict[Name, Codes] = Field(default={}, description="Names of groups and the codes in them.")
 
+    def axis(self) -> Axis:
+        """The axis."""
+        groups = tuple(Group(name, tuple(codes)) for name, codes in self.groups.items())
+        return Axis(self.breakdown, tuple(self.codes), groups)
+
 
 class QueryBody(BaseModel):
     """A question: who is counted, crossed by what."""
@@ -89,7 +94,8 @@ class QueryBody(BaseModel):
 
     def query(self) -> Query:
         """The question."""
-        return from_json(self.model_dump(exclude_defaults=True))
+        axes = tuple(Axis(axis) if isinstance(axis, str) else axis.axis() for axis in self.axes)
+        return Query(self.unit or "persons", axes, self.where, self.count)
 
 
 Computed = Annotated[Comparison, AfterValidator(_not_share)]
@@ -367,11 +373,6 @@ def read_query(text: str) -> Query:
         return QueryBody.model_validate_json(text).query()
     except ValidationError as error:
         raise invalid_problem(error.errors(include_input=False, include_url=False), ("query",)) from None
-
-
-UNLIMITED = phrase(
-    "No rule limits what a user may collect: with some hundred tables, counts can be found exactly."
-)
 
 
 def catalogue_json(catalogue: Catalogue) -> dict[str, Any]:

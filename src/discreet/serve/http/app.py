@@ -20,11 +20,12 @@ from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.telemetry import TelemetryConfig
 
 from discreet.serve.http import admin, api, jobs, problems, pxweb, pxweb1, saved, search
-from discreet.serve.http.limits import Rates, Settings, WorkerPool
+from discreet.serve.http.limits import Rates, WorkerPool
 from discreet.serve.http.middleware import Admission, Errors, HeadersAndLog, errors, where_of
 from discreet.serve.http.plain import PlainTables
 from discreet.serve.http.security import Authenticator
 from discreet.serve.http.service import Service
+from discreet.serve.http.settings import Settings
 from discreet.serve.open import TableBuilder
 from discreet.serve.page import routes as page
 from discreet.serve.page.routes import page_files, prepare_page

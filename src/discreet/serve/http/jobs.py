@@ -21,12 +21,13 @@ from discreet.errors import DatabaseUnavailable, DiscreetError, Mistakes
 from discreet.serve.answer import Refusal
 from discreet.serve.http.api import JobBody, LayoutBody
 from discreet.serve.http.downloads import TABLES, File, Format, require_form, written
-from discreet.serve.http.limits import Limits
 from discreet.serve.http.middleware import where_of
 from discreet.serve.http.problems import HttpProblem, Refused, mistakes_problem, retry_after, unexpected
 from discreet.serve.http.respond import as_json, send, send_json
-from discreet.serve.http.security import Caller, Role
+from discreet.serve.http.security import Caller
 from discreet.serve.http.service import CallerOf, Service, ServiceOf
+from discreet.serve.http.settings import Limits
+from discreet.serve.http.tokens import Role
 from discreet.serve.jobs_store import Job, JobState, Store
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import to_json

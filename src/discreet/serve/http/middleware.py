@@ -16,10 +16,10 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from discreet.errors import DiscreetError
 from discreet.serve.http.languages import language_of, settle
-from discreet.serve.http.limits import Settings
 from discreet.serve.http.metrics import Metrics
 from discreet.serve.http.problems import HttpProblem, problem_of, retry_after, unexpected
 from discreet.serve.http.security import API_POLICY, HEADERS, HTTPS_HEADERS, Authenticator
+from discreet.serve.http.settings import Settings
 from discreet.text.phrase import Language, phrase
 
 RETRY = 5  # seconds after which a rejected client may retry

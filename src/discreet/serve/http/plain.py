@@ -29,6 +29,7 @@ ROUTES = {
 }
 LONGEST = 100_000  # bytes; longer questions may take long to read
 JSON = b"application/json"
+PLAIN = Layout()
 LANGUAGE = "lang"  # a parameter that is read before: see languages
 
 
@@ -55,9 +56,7 @@ class PlainTables:
             return
         scope["route"] = ROUTES[method]
         caller = scope["state"]["caller"]
-        response = await table_response(
-            Request(scope), self._service, caller, query, Format.JSON_STAT, Layout()
-        )
+        response = await table_response(Request(scope), self._service, caller, query, Format.JSON_STAT, PLAIN)
         await response(scope, receive, send)
 
 

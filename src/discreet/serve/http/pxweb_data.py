@@ -14,7 +14,6 @@ from discreet.serve.answer import Answer
 from discreet.serve.dataset import dataset_of
 from discreet.serve.http.downloads import File, Format, bytes_of, written
 from discreet.serve.http.languages import language_of
-from discreet.serve.http.limits import RateLimit
 from discreet.serve.http.problems import HttpProblem
 from discreet.serve.http.pxweb_metadata import PxDescriptions, title_of
 from discreet.serve.http.pxweb_selection import (
@@ -33,6 +32,7 @@ from discreet.serve.http.pxweb_selection import (
 from discreet.serve.http.respond import send
 from discreet.serve.http.security import Caller
 from discreet.serve.http.service import Service
+from discreet.serve.http.settings import RateLimit
 from discreet.serve.query import Query
 from discreet.text.phrase import phrase, said
 

@@ -27,7 +27,6 @@ from discreet.serve.http.json_stat import (
     head_of,
 )
 from discreet.serve.http.languages import language_tagged, offered, tag_of
-from discreet.serve.http.limits import RateLimit, Settings
 from discreet.serve.http.pxweb_selection import (
     CODELIST,
     DATA_FORMATS,
@@ -38,6 +37,7 @@ from discreet.serve.http.pxweb_selection import (
     default_codes,
     placed,
 )
+from discreet.serve.http.settings import RateLimit, Settings
 from discreet.serve.query import Query
 from discreet.text.phrase import Language, joined, said, spoken
 

@@ -9,19 +9,18 @@ import re
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-
-import uvicorn
-from fastapi import FastAPI
-from uvicorn.supervisors import Multiprocess
+from typing import TYPE_CHECKING
 
 from discreet.errors import mistake
 from discreet.io.progress import Progress
 from discreet.io.register import Register
-from discreet.lazy import leave_out
+from discreet.lazy import importing, lazily, leave_out
 from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.programme.noise import CellKeyNoise
@@ -29,14 +28,23 @@ from discreet.programme.programme import load_declaration, load_programme
 from discreet.programme.serve import DEFAULT_SERVE, HistoryRule
 from discreet.release.reader import open_release
 from discreet.serve.history import History
-from discreet.serve.http.app import create_app
 from discreet.serve.http.geometry import read_geometry
-from discreet.serve.http.limits import Limits, Settings
-from discreet.serve.http.metrics import collected_over_processes
-from discreet.serve.http.middleware import LimitedProtocol
-from discreet.serve.http.security import read_tokens, stored_key
+from discreet.serve.http.settings import Limits, Settings
+from discreet.serve.http.tokens import read_tokens
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme, serve_release
+
+if TYPE_CHECKING:
+    import uvicorn
+    from fastapi import FastAPI
+    from uvicorn import supervisors
+
+    from discreet.serve.http import app as web
+    from discreet.serve.http import metrics, middleware, security
+else:
+    uvicorn, supervisors = lazily("uvicorn"), lazily("uvicorn.supervisors")
+    web, metrics = lazily("discreet.serve.http.app"), lazily("discreet.serve.http.metrics")
+    middleware, security = lazily("discreet.serve.http.middleware"), lazily("discreet.serve.http.security")
 
 SWITCH = 0.0005  # seconds after which a thread lets others run: a short answer should not wait for a long one
 LONGEST_START = 600  # seconds in which a worker has read its records
@@ -84,14 +92,17 @@ class Serving:
         self._check()
         with self._opened_store() as store, closing(store.database):
             History(store.database, HistoryRule())
-            stored_key(store.database, USERS)
+            security.stored_key(store.database, USERS)
             self._ledger()
 
     def app(self, progress: Progress | None = None) -> FastAPI:
         """Open the databases and the source, and make the application."""
         self._check()
         with self._opened_store() as store:
-            return self._made(store, self._builder(store, progress))
+            with ThreadPoolExecutor(1) as beside:  # reading leaves a core idle now and then
+                beside.submit(_import_web)
+                builder = self._builder(store, progress)
+            return self._made(store, builder)
 
     @contextmanager
     def _opened_store(self) -> Iterator[Store]:
@@ -109,7 +120,9 @@ class Serving:
             raise
 
     def _made(self, store: Store, builder: TableBuilder) -> FastAPI:
-        key = derive(self.secret, "serve-users") if self.secret else stored_key(store.database, USERS)
+        key = (
+            derive(self.secret, "serve-users") if self.secret else security.stored_key(store.database, USERS)
+        )
         settings = Settings(
             store,
             key,
@@ -122,7 +135,7 @@ class Serving:
             self.geometry,
             self.hosts,
         )
-        app = create_app(builder, settings, charts=True)
+        app = web.create_app(builder, settings, charts=True)
         gc.collect()
         leave_out()  # these objects stay: scanning them in every collection would delay answers
         return app
@@ -207,8 +220,8 @@ def run(
         serving.lay_out()
         config = _config(serving, proxies, workers)
         ready(address, serving.is_unlimited())
-        with collected_over_processes():
-            Multiprocess(config, [listening]).run()
+        with metrics.collected_over_processes():
+            supervisors.Multiprocess(config, [listening]).run()
 
 
 def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.Config:
@@ -221,7 +234,7 @@ def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.C
         server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies or None,
-        http=LimitedProtocol,
+        http=middleware.LimitedProtocol,
         timeout_graceful_shutdown=10,
         timeout_worker_healthcheck=LONGEST_START,
         lifespan="on",
@@ -243,6 +256,13 @@ def _socket(host: str, port: int) -> socket.socket:
         raise mistake("", f"--host {host} --port {port}", reason, "choose another address or port") from None
     made.set_inheritable(True)
     return made
+
+
+def _import_web() -> None:
+    """Import what serves a table builder over HTTP, a third of all imports."""
+    with importing():
+        import_module("discreet.serve.http.app")
+        import_module("uvicorn")
 
 
 def _place(where: str) -> str | Path:

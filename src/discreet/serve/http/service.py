@@ -14,10 +14,11 @@ from discreet.errors import DatabaseUnavailable
 from discreet.serve.answer import Answer, Preview, Refusal
 from discreet.serve.catalogue import Catalogue
 from discreet.serve.http.downloads import File, file_cache
-from discreet.serve.http.limits import Rates, Settings, WorkerPool
+from discreet.serve.http.limits import Rates, WorkerPool
 from discreet.serve.http.metrics import Metrics
 from discreet.serve.http.problems import HttpProblem, Refused
 from discreet.serve.http.security import Caller
+from discreet.serve.http.settings import Settings
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Query
