@@ -9,18 +9,16 @@ import re
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import mistake
 from discreet.io.progress import Progress
 from discreet.io.register import Register
-from discreet.lazy import importing, lazily, leave_out
+from discreet.lazy import lazily, leave_out
 from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.programme.noise import CellKeyNoise
@@ -99,10 +97,7 @@ class Serving:
         """Open the databases and the source, and make the application."""
         self._check()
         with self._opened_store() as store:
-            with ThreadPoolExecutor(1) as beside:  # reading leaves a core idle now and then
-                beside.submit(_import_web)
-                builder = self._builder(store, progress)
-            return self._made(store, builder)
+            return self._made(store, self._builder(store, progress))
 
     @contextmanager
     def _opened_store(self) -> Iterator[Store]:
@@ -256,13 +251,6 @@ def _socket(host: str, port: int) -> socket.socket:
         raise mistake("", f"--host {host} --port {port}", reason, "choose another address or port") from None
     made.set_inheritable(True)
     return made
-
-
-def _import_web() -> None:
-    """Import what serves a table builder over HTTP, a third of all imports."""
-    with importing():
-        import_module("discreet.serve.http.app")
-        import_module("uvicorn")
 
 
 def _place(where: str) -> str | Path:
