@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.advise.facts import PERSONS, Attack, Facts
 from discreet.advise.forecast import DELTA, USUAL, rho_for
-from discreet.advise.swap import SwapAdvice
 from discreet.audit.declared_averaging import TOTAL, ExposedCount
 from discreet.errors import InfeasiblePTable, Mistakes, mistake
 from discreet.maths.attacks.averaging import contour, laplace_epsilon, least_variance, success
@@ -41,6 +40,9 @@ from discreet.maths.utility import ExpectedLosses
 from discreet.perturb.budget import law_of, noise_parameters
 from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, PrivateNoise
 from discreet.programme.programme import Programme, attributes_of
+
+if TYPE_CHECKING:
+    from discreet.advise.swap import SwapAdvice
 
 KINDS = (LawKind.CELL_KEY, LawKind.GEOMETRIC, LawKind.DISCRETE_GAUSSIAN)
 DISTORTIONS = (0.2, 0.5, 1.0)  # relative errors of Bach's Figure 4

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from discreet.advise.advise import Advice, Task
 from discreet.advise.advise import advise as advise_on
 from discreet.advise.alternatives import alternatives
-from discreet.advise.curves import Curves
 from discreet.advise.facts import eu_facts
 from discreet.advise.programme_advice import USUAL_MARGIN, Wish, advise_programme, trials
 from discreet.advise.reasons import (
@@ -28,8 +26,6 @@ from discreet.advise.reasons import (
     reasons,
     swap_words,
 )
-from discreet.advise.strategy import advise_strategy
-from discreet.advise.write import write_noise
 from discreet.audit.redundancy import Mode, Regions, regions_of
 from discreet.cli.options import confidence as checked_confidence
 from discreet.cli.output import JSON, QUIET, THREADS, console, emit_json, say, say_wrapped, shown_progress
@@ -37,12 +33,24 @@ from discreet.errors import Mistakes, mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.progress import Progress
 from discreet.io.serialize import to_json
+from discreet.lazy import lazily
 from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
-from discreet.page.charts import require_room
 from discreet.programme import eu2021
 from discreet.programme.programme import Programme, inspect_programme, load_declaration
-from discreet.report.advice import PAGE, advice_page, write_charts
+
+if TYPE_CHECKING:
+    from rich import table
+
+    from discreet.advise import strategy
+    from discreet.advise import write as writing
+    from discreet.advise.curves import Curves
+    from discreet.page import charts
+    from discreet.report import advice
+else:
+    table = lazily("rich.table")
+    strategy, writing = lazily("discreet.advise.strategy"), lazily("discreet.advise.write")
+    charts, advice = lazily("discreet.page.charts"), lazily("discreet.report.advice")
 
 USUAL = RiskLimits()
 MOST = 10**12
@@ -140,7 +148,7 @@ def advise(
     _require_margin(margin)
     if out is not None:
         require_free(out, "--out")
-        require_room()
+        charts.require_room()
     with shown_progress(quiet or as_json) as progress:
         if programme == eu2021.NAME:
             _only_for_files(write, draw_curves)
@@ -156,7 +164,9 @@ def advise(
         report |= {**document(found), "curves": trials}
         report |= {"written": written} if write else {}
     if out is not None:
-        report["pictures"] = drawn = write_charts(out, advice_page(found, trials), to_json(report))
+        report["pictures"] = drawn = advice.write_charts(
+            out, advice.advice_page(found, trials), to_json(report)
+        )
     if as_json:
         emit_json(report)
         return
@@ -167,7 +177,7 @@ def advise(
         say(f"\nWritten: {written}")
     if out is not None:
         say("")
-        say(f"Report: {out / PAGE}")
+        say(f"Report: {out / advice.PAGE}")
         say_wrapped(f"Files: {', '.join(drawn)}")
 
 
@@ -211,7 +221,7 @@ def _strategy(path: Path, wanted: list[str], as_json: bool, quiet: bool, more: b
     if more:
         remedy = "leave them out: the strategy is printed as it is written in the programme file"
         raise mistake(path, "--out, --write or --curves", "for a hierarchical strategy", remedy)
-    found = advise_strategy(declared, wanted)
+    found = strategy.advise_strategy(declared, wanted)
     if as_json:
         emit_json({**asdict(found), "toml": found.lines()})
         return
@@ -226,13 +236,13 @@ def _strategy(path: Path, wanted: list[str], as_json: bool, quiet: bool, more: b
     say(
         "\nStandard deviation of the estimates: as declared, as proposed, and by the shares of the 2020 US census."
     )
-    table = Table(
+    rows = table.Table(
         "level", "query", "declared", "proposed", "2020", box=None, pad_edge=False, padding=(0, 1, 0, 0)
     )
     for row in found.errors:
         shown = (f"{one:.3g}" for one in (row.declared, row.proposed, row.census_2020))
-        table.add_row(row.level, row.query, *shown)
-    console().print(table)
+        rows.add_row(row.level, row.query, *shown)
+    console().print(rows)
     say_wrapped(found.compared)
 
 
@@ -331,7 +341,7 @@ def _written(path: Path, found: Advice) -> str:
         raise mistake(
             path, "--write", "no proposal", "nothing was written; see the conflicts without --write"
         )
-    return write_noise(path, found.proposal.noise)
+    return writing.write_noise(path, found.proposal.noise)
 
 
 def _show(found: Advice, trials: Curves | None) -> None:
