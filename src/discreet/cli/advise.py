@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from enum import StrEnum
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +39,7 @@ from discreet.lazy import lazily
 from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme import eu2021
-from discreet.programme.programme import Programme, inspect_programme, load_declaration
+from discreet.programme.programme import Programme, inspect_programme
 
 if TYPE_CHECKING:
     from rich import table
@@ -139,8 +141,10 @@ def advise(
 
     The declared data are read where they are available: tuples, areas, swap rates and curves come from them.
     """
-    if _is_hierarchical(programme, kind):
-        _strategy(Path(programme), wanted or [], as_json, quiet, bool(write or draw_curves or out))
+    opened = cache(partial(_opened, Path(programme)))
+    if _is_hierarchical(programme, kind, opened):
+        more = bool(write or draw_curves or out)
+        _strategy(Path(programme), opened()[0], wanted or [], as_json, quiet, more)
         return
     _require_no_wanted(wanted)
     law = None if kind is None else LawKind(kind.value)
@@ -155,7 +159,7 @@ def advise(
             found, trials = _for_country(country, law, limits, mode, population, margin), None
         else:
             found, trials = _for_file(
-                Path(programme), country, law, limits, mode, population, margin, without_data,
+                Path(programme), opened, country, law, limits, mode, population, margin, without_data,
                 repeats if draw_curves else None, seed, threads, progress,
             )  # fmt: skip
     written = _written(Path(programme), found) if write else ""
@@ -205,16 +209,20 @@ class AdvisedKind(StrEnum):
     HIERARCHICAL = "hierarchical"
 
 
-def _is_hierarchical(programme: str, kind: AdvisedKind | None) -> bool:
+Opened = tuple[Programme, bool]  # and whether all of its data are available
+
+
+def _is_hierarchical(programme: str, kind: AdvisedKind | None, opened: Callable[[], Opened]) -> bool:
     """Whether a strategy is requested: by the option, or because the programme declares one."""
     if kind is not None or programme == eu2021.NAME:
         return kind is AdvisedKind.HIERARCHICAL
-    return load_declaration(Path(programme)).hierarchy is not None
+    return opened()[0].hierarchy is not None
 
 
-def _strategy(path: Path, wanted: list[str], as_json: bool, quiet: bool, more: bool) -> None:
+def _strategy(
+    path: Path, declared: Programme, wanted: list[str], as_json: bool, quiet: bool, more: bool
+) -> None:
     """The shares that make wanted counts most accurate, beside those that are declared and those of 2020."""
-    declared = load_declaration(path)
     if declared.hierarchy is None:
         remedy = 'declare kind = "hierarchical" with a geography and a histogram: any shares, to start from'
         raise mistake(path, "noise.kind", "is not hierarchical", remedy)
@@ -299,6 +307,7 @@ def _for_country(
 
 def _for_file(
     path: Path,
+    opened: Callable[[], Opened],
     country: str | None,
     kind: LawKind | None,
     limits: RiskLimits,
@@ -318,7 +327,7 @@ def _for_file(
             country,
             f"leave it out, or use {eu2021.NAME}: a programme file declares its regions",
         )
-    declared, has_data = _opened(path)
+    declared, has_data = opened()
     has_data = has_data and not without_data
     if repeats is not None and not has_data:
         raise mistake(path, "--curves", "the data are not available", "curves perturb the data themselves")
@@ -327,7 +336,7 @@ def _for_file(
     return found, None if repeats is None else trials(declared, found, repeats, seed, threads, progress)
 
 
-def _opened(path: Path) -> tuple[Programme, bool]:
+def _opened(path: Path) -> Opened:
     """The programme, and whether all of its data are available; any other mistake is reported."""
     inspected = inspect_programme(path)
     problems = [problem for problem in inspected.problems if problem not in inspected.absent]
