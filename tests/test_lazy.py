@@ -72,7 +72,7 @@ def test_judging_starts_without_statistics_and_charts() -> None:
 
 
 def test_a_server_reads_its_records_before_it_needs_the_web() -> None:
-    """What serves HTTP is a third of its imports, and imported by another thread while records are read."""
+    """What serves HTTP is a third of its imports; wrong options and records are refused before."""
     program = (
         "import sys, discreet.cli.serve\n"
         "slow = {'fastapi', 'starlette', 'uvicorn', 'pysdmx', 'httpx', 'prometheus_client'} & set(sys.modules)\n"
@@ -82,37 +82,56 @@ def test_a_server_reads_its_records_before_it_needs_the_web() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_census_is_protected_without_what_its_programme_does_not_use(tmp_path: Path) -> None:
+def test_a_census_is_protected_and_judged_without_what_its_programme_does_not_use(tmp_path: Path) -> None:
     """Each of these takes one to eight hundredths of all imports, and more with what it imports itself."""
-    unused = {
-        *("pyarrow.compute", "pyarrow.dataset", "discreet.io.ptable_files", "discreet.perturb.private"),
-        *("discreet.programme.strategy", "discreet.programme.facts", "discreet.release.certificate"),
+    anywhere = {
+        "pyarrow.compute",
+        "pyarrow.dataset",
+        "discreet.io.ptable_files",
+        "discreet.programme.strategy",
     }
-    command = [
-        sys.executable,
-        "-m",
-        "discreet",
-        "synth",
-        "--persons",
-        "500",
-        "--out",
-        str(tmp_path / "census"),
-    ]
-    subprocess.run(command, capture_output=True, check=True)
+    protecting = {"discreet.perturb.private", "discreet.programme.facts", "discreet.release.certificate"}
+    comparing = {"discreet.release.hierarchy", "numpy.f2py.crackfortran"}
+    advising = {
+        "discreet.advise.curves",
+        "discreet.advise.swap",
+        "discreet.synth",
+        "discreet.page",
+        "tomlkit",
+    }
+    census, secret, out = (str(tmp_path / name) for name in ("census/programme.toml", "key", "release"))
     (tmp_path / "key").write_text("11" * 32)
     (tmp_path / "key").chmod(0o600)
-    program = (
-        "import sys, importlib.metadata; from discreet.cli.app import main\n"
-        "importlib.metadata.entry_points = None  # nor are plugins of pydantic looked for\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        f"assert not {unused!r} & set(sys.modules), {unused!r} & set(sys.modules)"
-    )
-    census, secret, out = (str(tmp_path / name) for name in ("census/programme.toml", "key", "release"))
-    command = [sys.executable, "-c", program, "protect", census, "--secret", secret, "--out", out]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    for unused, words in (
+        (set(), ["synth", "--persons", "500", "--out", str(tmp_path / "census")]),
+        (anywhere | protecting, ["protect", census, "--secret", secret, "--out", out]),
+        (anywhere | comparing, ["utility", out, "--programme", census, "--secret", secret]),
+        (anywhere | advising | {"numpy.f2py.crackfortran"}, ["advise", census]),
+    ):
+        program = (
+            "import sys, importlib.metadata; from discreet.cli.app import main\n"
+            f"if {words[0]!r} == 'protect':\n"
+            "    importlib.metadata.entry_points = None  # nor are plugins of pydantic looked for\n"
+            "try: main()\n"
+            "except SystemExit: pass\n"
+            f"assert not {unused!r} & set(sys.modules), {unused!r} & set(sys.modules)"
+        )
+        command = [sys.executable, "-c", program, *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
     assert (tmp_path / "release" / "manifest.json").exists()
+
+
+def test_numpy_still_has_its_reader_of_fortran() -> None:
+    program = (
+        "import sys, numpy\n"
+        "from discreet.lazy import lazily\n"
+        "assert lazily('scipy.special').erf(0.0) == 0 and 'numpy.f2py' not in sys.modules\n"
+        "assert numpy.f2py.get_include() and 'numpy.f2py' in sys.modules\n"
+        "from numpy import f2py\n"
+        "assert f2py is sys.modules['numpy.f2py']\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_kernel_may_be_inlined() -> None:

@@ -114,6 +114,16 @@ def test_the_most_exposed_count_is_that_of_all_fits_and_the_least_promising_are_
     assert len(fewer) >= 2 * sum(min(len(one), subpopulation.AT_ONCE) for one in apart)
 
 
+def test_a_fit_is_left_out_where_no_simulated_error_is_below_the_known_variance(
+    town: Made, parts: Subpopulations
+) -> None:
+    fit = parts.fit({}, town.published.noise)
+    assert fit is not None
+    assert fit.least_simulated < min(map(variance, fit.exposed()))
+    assert fit.exposed(1.01 * fit.least_simulated)
+    assert fit.exposed(0.99 * fit.least_simulated) == ()
+
+
 def test_parts_of_a_large_population_have_few_cells_and_many_by_person(
     town: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from discreet.cli import advise
 from discreet.cli.app import app
 from discreet.errors import Mistakes
 from discreet.programme.noise import CellKeyNoise
-from discreet.programme.programme import load_programme
+from discreet.programme.programme import Inspected, inspect_programme, load_programme
 from tests.cli import town
 
 runner = CliRunner()
@@ -39,6 +40,18 @@ def test_the_eu_programme_of_a_country() -> None:
     assert found["relaxed"]["distortion"] == {"V": 8.0, "D": 8}
     assert found["contour"] == pytest.approx(0.2528, abs=5e-5)
     assert found["known_from"] == "regulation"
+
+
+def test_a_programme_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Path] = []
+
+    def inspected(path: Path) -> Inspected:
+        seen.append(path)
+        return inspect_programme(path)
+
+    monkeypatch.setattr(advise, "inspect_programme", inspected)
+    assert told(str(folder / "programme.toml"), "--without-data")["known_from"] == "declaration"
+    assert seen == [folder / "programme.toml"]
 
 
 def test_people_read_reasons(folder: Path) -> None:

@@ -1,5 +1,8 @@
 """Rules that are judged together are broken by the records that break them one by one."""
 
+import gc
+import weakref
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,6 +52,19 @@ def test_one_record_of_many_breaks_a_rule() -> None:
     codes[-1] = 1
     broken, sound = rule('A == "c1" and B == "c0"'), rule('A == "c1" and B == "c1"')
     assert Rules([broken, sound]).broken({"A": codes, "B": np.zeros_like(codes)}) == {broken}
+
+
+def test_records_that_were_judged_are_given_back_at_once() -> None:
+    rules = Rules([rule('A == "c1"'), rule('A == "c1" or (A == "c0" and B == "c0")')])
+    gc.disable()  # what only a search for garbage finds stays in memory beside the next records
+    try:
+        codes = np.zeros(10, dtype=np.uint8)
+        seen = weakref.ref(codes)
+        assert rules.broken({"A": codes, "B": codes})
+        del codes
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def test_forms_with_one_comparison_per_variable_are_recognised() -> None:

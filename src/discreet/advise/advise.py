@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.advise.facts import PERSONS, Attack, Facts
 from discreet.advise.forecast import DELTA, USUAL, rho_for
-from discreet.advise.swap import SwapAdvice
 from discreet.audit.declared_averaging import TOTAL, ExposedCount
 from discreet.errors import InfeasiblePTable, Mistakes, mistake
+from discreet.lazy import lazily
 from discreet.maths.attacks.averaging import contour, laplace_epsilon, least_variance, success
 from discreet.maths.attacks.bounds import epsilon_of_bound, epsilon_of_reconstruction
 from discreet.maths.feasible import (
@@ -41,6 +41,11 @@ from discreet.maths.utility import ExpectedLosses
 from discreet.perturb.budget import law_of, noise_parameters
 from discreet.programme.noise import BudgetRule, CellKeyNoise, Claim, PrivateNoise
 from discreet.programme.programme import Programme, attributes_of
+
+if TYPE_CHECKING:
+    from discreet.advise import swap as swapping
+else:
+    swapping = lazily("discreet.advise.swap")  # few programmes swap
 
 KINDS = (LawKind.CELL_KEY, LawKind.GEOMETRIC, LawKind.DISCRETE_GAUSSIAN)
 DISTORTIONS = (0.2, 0.5, 1.0)  # relative errors of Bach's Figure 4
@@ -123,7 +128,7 @@ class Advice:
     proposal: Proposal | None
     exposed: ExposedCount  # what averaging recovers best; with data, under the proposed noise
     declared: tuple[Constraint, ...] | None  # what the declared V and D break; None where none are declared
-    swap: SwapAdvice | None = None
+    swap: swapping.SwapAdvice | None = None
     failures: tuple[str, ...] = ()  # why a proposal was rejected
     edge: Proposal | None = None  # what keeps the limits without the margin, where nothing keeps them with it
 
@@ -155,7 +160,7 @@ class Advice:
         return {name: found for name, found in options.items() if found is not None}
 
 
-def advise(facts: Facts, task: Task, swap: SwapAdvice | None = None) -> Advice:
+def advise(facts: Facts, task: Task, swap: swapping.SwapAdvice | None = None) -> Advice:
     """Find the feasible region and propose the least noise, or the least budget, inside it."""
     exposed, made = _proposed(facts, task.inside())
     failures = () if not isinstance(made, str) else (made,)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from discreet.advise.advise import USUAL_LIMITS, Advice, advise, task_of
-from discreet.advise.curves import Curves, curves
 from discreet.advise.facts import counted_facts, declared_facts, seeded_secret
 from discreet.advise.reasons import caveats, conflicts, reasons
-from discreet.advise.swap import advise_swap
 from discreet.audit.redundancy import Mode
 from discreet.io.progress import Progress
+from discreet.lazy import lazily
 from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
 from discreet.programme.programme import Programme
+
+if TYPE_CHECKING:
+    from discreet.advise import curves, swap
+else:
+    curves, swap = lazily("discreet.advise.curves"), lazily("discreet.advise.swap")  # few programmes swap
 
 USUAL_D = 5
 USUAL_MARGIN = 0.1
@@ -39,15 +44,17 @@ def advise_programme(
     if not has_data:
         return advise(declared_facts(programme, wish.mode, wish.population), task)
     facts = counted_facts(programme, wish.mode, threads, progress)
-    return advise(facts, task, advise_swap(programme, seeded_secret(seed, "swap"), threads, progress))
+    if programme.swap is None:
+        return advise(facts, task)
+    return advise(facts, task, swap.advise_swap(programme, seeded_secret(seed, "swap"), threads, progress))
 
 
 def trials(
     programme: Programme, found: Advice, repeats: int, seed: int, threads: int, progress: Progress
-) -> Curves:
+) -> curves.Curves:
     """Perturb the records repeatedly: risk against utility, through the proposed parameter."""
     D, also = _chosen(found)
-    return curves(
+    return curves.curves(
         programme, found.facts, found.task, found.exposed.ratio, D, repeats, seed, also, threads, progress
     )
 

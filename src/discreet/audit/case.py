@@ -16,7 +16,7 @@ import numpy as np
 from discreet.audit.evidence import Cells, Published, PublishedTable, Records, Truth, Universe, published
 from discreet.errors import BrokenRelease, Mistakes, mistake
 from discreet.io.progress import Progress
-from discreet.maths.cells.counting import counts_of
+from discreet.maths.cells import counting
 from discreet.maths.cells.keys import derive
 from discreet.maths.noise.additive import LawKind
 from discreet.perturb.choose import mechanism
@@ -62,9 +62,8 @@ def kept(table: ConfidentialTable) -> tuple[Cells, Records]:
     The latter are a cell's key and its count. Cells of other records are equal in one of 2^32 cases; they then have the
     same noise, too.
     """
-    here = np.flatnonzero(table.cells.astype(np.uint32))  # the low halves are the counts
-    cells, records = here if table.positions is None else table.positions[here], table.cells[here]
-    return (cells, counts_of(records)), records
+    here, counts, records = counting.occupied(table.cells)
+    return (here if table.positions is None else table.positions[here], counts), records
 
 
 def store_truth(run: Run, folder: Path) -> None:

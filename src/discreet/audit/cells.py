@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from operator import is_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,15 @@ from discreet.audit.evidence import Cells, Integers, PublishedTable, Truth, Univ
 from discreet.maths.attacks.disclosure import CubeGrid
 from discreet.maths.cells.alignment import Box, covers, left_over, meets
 from discreet.programme.codelist import Codelist
-from discreet.programme.cube import CrossTab, Cube, Levels, Signature, all_crosstabs, codes_at
+from discreet.programme.cube import (
+    CrossTab,
+    Cube,
+    Levels,
+    Signature,
+    all_crosstabs,
+    codes_at,
+    levels_along,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,22 +130,26 @@ def _owned(
 ) -> OwnedTable:
     """``codes`` has every set of codes once, so that most comparisons are of a set with itself."""
     every, present = all_crosstabs(table.cube, universe.codelists), measured(table.cube).tolist()
-    levels = {id(level): level for one in every for level in one.levels}
-    has = {key: codes.setdefault(level.has.tobytes(), level.has) for key, level in levels.items()}
+    along = levels_along(table.cube, universe.codelists)
+    has = [
+        {depth: codes.setdefault(level.has.tobytes(), level.has) for depth, level in one.items()}
+        for one in along
+    ]
+    nodes = [{depth: len(level.nodes) for depth, level in one.items()} for one in along]
     sizes: list[int] = []
     earlier: dict[int, tuple[Box, ...]] = {}
     for number, crosstab in enumerate(every):
         if not present[number]:
             sizes.append(0)
             continue
-        crossed = _crossed(crosstab)
-        here = tuple([has[id(crosstab.levels[k])] for k in crossed])  # codes by their places
+        crossed, depths = _crossed(crosstab), crosstab.depths
+        here = tuple([has[k][depths[k]] for k in crossed])  # codes by their places
         before = shown.setdefault(crosstab.signature.levels, [])
-        if any(covers(box, here) for box in before):
+        if before and any(all(map(is_, box, here)) or covers(box, here) for box in before):
             sizes.append(0)
             continue
         beside = [box for box in before if meets(box, here)]
-        whole = prod([len(crosstab.levels[k].nodes) for k in crossed])
+        whole = prod([nodes[k][depths[k]] for k in crossed])
         sizes.append(left_over(here, beside) if beside else whole)
         if sizes[-1]:
             before.append(here)

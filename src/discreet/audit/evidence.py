@@ -221,6 +221,7 @@ def published(release: Release) -> Published:
     """Read everything in the public files of a release that an attacker can use."""
     entries = [entry for entry in release.manifest.cubes if not entry.weight]
     reader = _Reader(release)
+    is_hierarchical = release.noise.hierarchy is not None
     return Published(
         release.manifest.name,
         tuple(reader.universes(entries)),
@@ -228,7 +229,7 @@ def published(release: Release) -> Published:
         release.manifest.places,
         tuple(entry.id for entry in release.manifest.cubes if entry.weight),
         tuple(reader.weighted(entry) for entry in release.manifest.cubes if entry.weight),
-        hierarchy.published_hierarchy(release),
+        hierarchy.published_hierarchy(release) if is_hierarchical else None,
     )
 
 

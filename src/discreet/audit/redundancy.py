@@ -8,16 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import mistake
+from discreet.lazy import lazily
 from discreet.maths.attacks.redundancy import CategoryLevel, PublishedAxes, Redundancy, redundancies
 from discreet.programme import eu2021
 from discreet.programme.codelist import Breakdown, codelist
 from discreet.programme.programme import Programme
-from discreet.synth.geography import COUNTRIES
+
+if TYPE_CHECKING:
+    from discreet.synth import geography
+else:
+    geography = lazily("discreet.synth.geography")
 
 Regions = tuple[int, int, int, int]  # NUTS 1, NUTS 2, NUTS 3, LAU
 
@@ -88,9 +94,10 @@ def programme_redundancy(programme: Programme, mode: Mode) -> list[UniverseRedun
 
 def regions_of(country: str) -> Regions:
     """The numbers of regions of a Member State."""
-    if country not in COUNTRIES:
-        raise mistake("", "--country", country, f"use one of {', '.join(COUNTRIES)}")
-    return COUNTRIES[country]
+    known = geography.COUNTRIES
+    if country not in known:
+        raise mistake("", "--country", country, f"use one of {', '.join(known)}")
+    return known[country]
 
 
 def tables_of(tables: Iterable[Sequence[Division]], mode: Mode) -> PublishedAxes:

@@ -261,8 +261,11 @@ class Fit:
     def exposed(self, known: float = np.inf) -> tuple[ExposedCell, ...]:
         """The counts with the smallest variance, chosen by simulated errors; then it is computed, some at a time.
 
-        The rest is left out when some are far from the variance of a count that is known to be more exposed.
+        The rest is left out when some are far from the variance of a count that is known to be more exposed, and all
+        where not even a simulated error is below it: the least of many is far below its variance.
         """
+        if self.least_simulated > known:
+            return ()
         affordable = EFFORT // max(1, STEPS * len(self._equations.parts))
         chosen = np.argsort(self._squares, kind="stable")[: max(CHOSEN, affordable)]
         chosen = chosen[np.isfinite(self._squares[chosen])]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from enum import StrEnum
+from functools import cache, partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from discreet.advise.advise import Advice, Task
 from discreet.advise.advise import advise as advise_on
 from discreet.advise.alternatives import alternatives
-from discreet.advise.curves import Curves
 from discreet.advise.facts import eu_facts
 from discreet.advise.programme_advice import USUAL_MARGIN, Wish, advise_programme, trials
 from discreet.advise.reasons import (
@@ -28,8 +28,6 @@ from discreet.advise.reasons import (
     reasons,
     swap_words,
 )
-from discreet.advise.strategy import advise_strategy
-from discreet.advise.write import write_noise
 from discreet.audit.redundancy import Mode, Regions, regions_of
 from discreet.cli.options import confidence as checked_confidence
 from discreet.cli.output import JSON, QUIET, THREADS, console, emit_json, say, say_wrapped, shown_progress
@@ -37,12 +35,24 @@ from discreet.errors import Mistakes, mistake
 from discreet.io.atomic_folder import require_free
 from discreet.io.progress import Progress
 from discreet.io.serialize import to_json
+from discreet.lazy import lazily
 from discreet.maths.feasible import RiskLimits
 from discreet.maths.noise.additive import LawKind
-from discreet.page.charts import require_room
 from discreet.programme import eu2021
-from discreet.programme.programme import Programme, inspect_programme, load_declaration
-from discreet.report.advice import PAGE, advice_page, write_charts
+from discreet.programme.programme import Programme, inspect_programme
+
+if TYPE_CHECKING:
+    from rich import table
+
+    from discreet.advise import strategy
+    from discreet.advise import write as writing
+    from discreet.advise.curves import Curves
+    from discreet.page import charts
+    from discreet.report import advice
+else:
+    table = lazily("rich.table")
+    strategy, writing = lazily("discreet.advise.strategy"), lazily("discreet.advise.write")
+    charts, advice = lazily("discreet.page.charts"), lazily("discreet.report.advice")
 
 USUAL = RiskLimits()
 MOST = 10**12
@@ -131,8 +141,10 @@ def advise(
 
     The declared data are read where they are available: tuples, areas, swap rates and curves come from them.
     """
-    if _is_hierarchical(programme, kind):
-        _strategy(Path(programme), wanted or [], as_json, quiet, bool(write or draw_curves or out))
+    opened = cache(partial(_opened, Path(programme)))
+    if _is_hierarchical(programme, kind, opened):
+        more = bool(write or draw_curves or out)
+        _strategy(Path(programme), opened()[0], wanted or [], as_json, quiet, more)
         return
     _require_no_wanted(wanted)
     law = None if kind is None else LawKind(kind.value)
@@ -140,14 +152,14 @@ def advise(
     _require_margin(margin)
     if out is not None:
         require_free(out, "--out")
-        require_room()
+        charts.require_room()
     with shown_progress(quiet or as_json) as progress:
         if programme == eu2021.NAME:
             _only_for_files(write, draw_curves)
             found, trials = _for_country(country, law, limits, mode, population, margin), None
         else:
             found, trials = _for_file(
-                Path(programme), country, law, limits, mode, population, margin, without_data,
+                Path(programme), opened, country, law, limits, mode, population, margin, without_data,
                 repeats if draw_curves else None, seed, threads, progress,
             )  # fmt: skip
     written = _written(Path(programme), found) if write else ""
@@ -156,7 +168,9 @@ def advise(
         report |= {**document(found), "curves": trials}
         report |= {"written": written} if write else {}
     if out is not None:
-        report["pictures"] = drawn = write_charts(out, advice_page(found, trials), to_json(report))
+        report["pictures"] = drawn = advice.write_charts(
+            out, advice.advice_page(found, trials), to_json(report)
+        )
     if as_json:
         emit_json(report)
         return
@@ -167,7 +181,7 @@ def advise(
         say(f"\nWritten: {written}")
     if out is not None:
         say("")
-        say(f"Report: {out / PAGE}")
+        say(f"Report: {out / advice.PAGE}")
         say_wrapped(f"Files: {', '.join(drawn)}")
 
 
@@ -195,23 +209,27 @@ class AdvisedKind(StrEnum):
     HIERARCHICAL = "hierarchical"
 
 
-def _is_hierarchical(programme: str, kind: AdvisedKind | None) -> bool:
+Opened = tuple[Programme, bool]  # and whether all of its data are available
+
+
+def _is_hierarchical(programme: str, kind: AdvisedKind | None, opened: Callable[[], Opened]) -> bool:
     """Whether a strategy is requested: by the option, or because the programme declares one."""
     if kind is not None or programme == eu2021.NAME:
         return kind is AdvisedKind.HIERARCHICAL
-    return load_declaration(Path(programme)).hierarchy is not None
+    return opened()[0].hierarchy is not None
 
 
-def _strategy(path: Path, wanted: list[str], as_json: bool, quiet: bool, more: bool) -> None:
+def _strategy(
+    path: Path, declared: Programme, wanted: list[str], as_json: bool, quiet: bool, more: bool
+) -> None:
     """The shares that make wanted counts most accurate, beside those that are declared and those of 2020."""
-    declared = load_declaration(path)
     if declared.hierarchy is None:
         remedy = 'declare kind = "hierarchical" with a geography and a histogram: any shares, to start from'
         raise mistake(path, "noise.kind", "is not hierarchical", remedy)
     if more:
         remedy = "leave them out: the strategy is printed as it is written in the programme file"
         raise mistake(path, "--out, --write or --curves", "for a hierarchical strategy", remedy)
-    found = advise_strategy(declared, wanted)
+    found = strategy.advise_strategy(declared, wanted)
     if as_json:
         emit_json({**asdict(found), "toml": found.lines()})
         return
@@ -226,13 +244,13 @@ def _strategy(path: Path, wanted: list[str], as_json: bool, quiet: bool, more: b
     say(
         "\nStandard deviation of the estimates: as declared, as proposed, and by the shares of the 2020 US census."
     )
-    table = Table(
+    rows = table.Table(
         "level", "query", "declared", "proposed", "2020", box=None, pad_edge=False, padding=(0, 1, 0, 0)
     )
     for row in found.errors:
         shown = (f"{one:.3g}" for one in (row.declared, row.proposed, row.census_2020))
-        table.add_row(row.level, row.query, *shown)
-    console().print(table)
+        rows.add_row(row.level, row.query, *shown)
+    console().print(rows)
     say_wrapped(found.compared)
 
 
@@ -289,6 +307,7 @@ def _for_country(
 
 def _for_file(
     path: Path,
+    opened: Callable[[], Opened],
     country: str | None,
     kind: LawKind | None,
     limits: RiskLimits,
@@ -308,7 +327,7 @@ def _for_file(
             country,
             f"leave it out, or use {eu2021.NAME}: a programme file declares its regions",
         )
-    declared, has_data = _opened(path)
+    declared, has_data = opened()
     has_data = has_data and not without_data
     if repeats is not None and not has_data:
         raise mistake(path, "--curves", "the data are not available", "curves perturb the data themselves")
@@ -317,7 +336,7 @@ def _for_file(
     return found, None if repeats is None else trials(declared, found, repeats, seed, threads, progress)
 
 
-def _opened(path: Path) -> tuple[Programme, bool]:
+def _opened(path: Path) -> Opened:
     """The programme, and whether all of its data are available; any other mistake is reported."""
     inspected = inspect_programme(path)
     problems = [problem for problem in inspected.problems if problem not in inspected.absent]
@@ -331,7 +350,7 @@ def _written(path: Path, found: Advice) -> str:
         raise mistake(
             path, "--write", "no proposal", "nothing was written; see the conflicts without --write"
         )
-    return write_noise(path, found.proposal.noise)
+    return writing.write_noise(path, found.proposal.noise)
 
 
 def _show(found: Advice, trials: Curves | None) -> None:

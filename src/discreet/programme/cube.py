@@ -78,7 +78,8 @@ class Cube:
         """The signature of one of its cross-tabulations."""
         known = self._signatures.get(depths)
         if known is None:
-            levels = tuple([(name, depths[k]) for k, name in self.by_name if depths[k]])
+            named = self._named_depths
+            levels = tuple([named[k][depths[k]] for k, _ in self.by_name if depths[k]])
             known = Signature(self.unit, self._base, self.count or "", levels, self.source, self.weight or "")
             self._signatures[depths] = known
         return known
@@ -88,6 +89,13 @@ class Cube:
         """The axes sorted by the names of their variables."""
         order = sorted(range(len(self.axes)), key=lambda k: self.axes[k].variable)
         return tuple((k, self.axes[k].variable) for k in order)
+
+    @cached_property
+    def _named_depths(self) -> tuple[list[tuple[str, int]], ...]:
+        """Axis -> depth -> the variable and the depth, once for all cross-tabulations."""
+        return tuple(
+            [(axis.variable, depth) for depth in range(int(axis.depths.max()) + 1)] for axis in self.axes
+        )
 
     @cached_property
     def _signatures(self) -> dict[Depths, Signature]:
@@ -266,13 +274,22 @@ def all_crosstabs(cube: Cube, codelists: Mapping[str, Codelist]) -> tuple[CrossT
 
 def _make_crosstabs(cube: Cube, trees: Sequence[Codelist]) -> tuple[CrossTab, ...]:
     order = tuple(k for k, _ in cube.by_name)
-    levels = [_levels(axis, tree).values() for axis, tree in zip(cube.axes, trees, strict=True)]
+    levels = [one.values() for one in _levels_along(cube, trees)]
     return tuple(
         [
             CrossTab(cube.signature(depths), depths, chosen, order)
             for depths, chosen in zip(cube.depths, product(*levels), strict=True)
         ]
     )
+
+
+def levels_along(cube: Cube, codelists: Mapping[str, Codelist]) -> list[dict[int, Level]]:
+    """Axis -> depth -> its level, as all cross-tabulations of a cube have them."""
+    return _levels_along(cube, [codelists[axis.variable] for axis in cube.axes])
+
+
+def _levels_along(cube: Cube, trees: Sequence[Codelist]) -> list[dict[int, Level]]:
+    return [_levels(axis, tree) for axis, tree in zip(cube.axes, trees, strict=True)]
 
 
 def codes_at(tree: Codelist, depth: int) -> list[str]:

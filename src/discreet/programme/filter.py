@@ -123,16 +123,16 @@ def _steps(term: Term) -> int:
 def masks(filters: Iterable[Filter], columns: Columns) -> Iterator[NDArray[np.bool_]]:
     """The masks of several filters on the same records; what they share is looked up once."""
     seen: dict[str, NDArray[np.bool_]] = {}
+    return (_mask(one.term, columns, seen) for one in filters)
 
-    def mask(term: Term) -> NDArray[np.bool_]:
-        if isinstance(term, Junction):
-            join = np.logical_and if term.word == "and" else np.logical_or
-            return reduce(join, map(mask, term.terms))
-        if term.canonical not in seen:
-            seen[term.canonical] = term.mask(columns)
-        return seen[term.canonical]
 
-    return (mask(one.term) for one in filters)
+def _mask(term: Term, columns: Columns, seen: dict[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    if isinstance(term, Junction):
+        join = np.logical_and if term.word == "and" else np.logical_or
+        return reduce(join, [_mask(part, columns, seen) for part in term.terms])
+    if term.canonical not in seen:
+        seen[term.canonical] = term.mask(columns)
+    return seen[term.canonical]
 
 
 def parse_filter(

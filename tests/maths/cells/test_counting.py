@@ -14,6 +14,15 @@ def test_an_accumulator_holds_count_and_key_sum(keys: list[int]) -> None:
     assert counting.keys_of(total)[0] == sum(keys) % 2**32
 
 
+@given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.sampled_from([0, 0, 1, 7, 2**32 - 1]))))
+def test_occupied_cells_are_those_whose_count_is_not_zero(cells: list[tuple[int, int]]) -> None:
+    sums = np.array([(key << 32) + count for key, count in cells], dtype=np.uint64)
+    here, counts, records = counting.occupied(sums)
+    assert here.tolist() == [at for at, (_, count) in enumerate(cells) if count]
+    assert counts.tolist() == [count for _, count in cells if count]
+    assert (records == sums[here]).all()
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20_000))
 @settings(max_examples=25)
 def test_counting_equals_bincount(seed: int, records: int) -> None:
