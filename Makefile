@@ -5,13 +5,16 @@ BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE  # every process that a test starts would compile two hundred modules
 
-.PHONY: setup setup-spark wheel demo system test test-long test-pythons mutants bench docs docs-reference docs-pictures messages clean
+.PHONY: setup setup-spark wheel demo system test ruff mypy tests test-long test-pythons mutants bench docs docs-reference docs-pictures messages clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Discreet needs Python 3.11 or newer; set PYTHON=/path/to/it" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -q --no-deps -e .
+	touch $@
+
+$(VENV)/.compiled: $(VENV)/.installed
 	$(BIN)/discreet demo --quiet --persons 600000 --out $(VENV)/demo && rm -r $(VENV)/demo  # compiles the kernels, once
 	touch $@
 
@@ -25,7 +28,7 @@ $(VENV)-docs/.installed: requirements-docs.lock
 	$(VENV)-docs/bin/python -m pip install -q -r requirements-docs.lock
 	touch $@
 
-setup: $(VENV)/.installed
+setup: $(VENV)/.compiled
 
 # Adds Spark to the environment; it runs on Java 17 or newer.
 setup-spark: $(VENV)/.installed
@@ -43,11 +46,20 @@ demo: $(VENV)/.installed
 system:
 	.ci/system-packages
 
-test: $(VENV)/.installed-dev system docs
+# All parts at once: while one waits for a file, a lock or a page, another one works. If one fails, make waits for those
+# that have started, and fails.
+test:
+	$(MAKE) --no-print-directory -j tests docs ruff mypy
+
+tests: $(VENV)/.installed-dev $(VENV)/.compiled system
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -n 4  # more threads would wait for each other
+
+ruff: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+mypy: $(VENV)/.installed-dev
 	$(BIN)/mypy
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -n 4  # more threads would wait for each other
 
 test-long: $(VENV)/.installed-dev
 	$(BIN)/pytest -q -m long --seed random
@@ -72,7 +84,7 @@ mutants: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install -q cosmic-ray==8.7.0
 	$(BIN)/python -m tests.mutation $(MODULE) $(TESTS)
 
-bench: $(VENV)/.installed-dev
+bench: $(VENV)/.installed-dev $(VENV)/.compiled
 	$(BIN)/python -m benchmarks
 
 # The site, with warnings as errors; it needs no network afterwards.

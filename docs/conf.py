@@ -3,6 +3,7 @@
 KaTeX comes with sphinxcontrib-katex and runs in V8 (mini-racer); the font of formulas comes with ziamath.
 """
 
+import gc
 import importlib.util
 import json
 import re
@@ -45,6 +46,7 @@ html_math_renderer = "katex"
 # Browsers set no space between the name of a function and its argument (log a) unless there is a bracket.
 NAMED_FUNCTION = re.compile(r"<mo>\u2061</mo>(?!<m[orow>\s]*[^>]*>[(\[{])")
 LOG = logging.getLogger(__name__)
+gc.set_threshold(1_000_000)  # a page is many small objects: looking for garbage took a third of a build
 KATEX = MiniRacer()
 KATEX.eval(file_of("sphinxcontrib.katex", "katex.min.js").read_text(encoding="utf-8"))
 

@@ -30,11 +30,16 @@ FIRST: Sequence[str] = (
     SYNTAX_TREES[0],
     "tests/audit/test_gating.py",
     "tests/pipeline/test_hierarchical_release.py",
+    "tests/pipeline/test_every_processor.py",
     "tests/fuzz/test_fuzz.py",
+    "tests/test_kernels.py",
+    "tests/maths/cells/test_margins.py",
     "tests/pipeline/test_private_release.py",
     "tests/perturb/test_ledger.py",
     "tests/cli/test_audit.py",
     "tests/serve/http/test_attacks.py",
+    "tests/test_lazy.py",
+    "tests/test_standalone.py",
 )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.maths.cells import counting, margins
 from discreet.maths.cells.margins import is_in_preorder, with_margins
+from tests.cases import few
 
 MODULUS = 2**64
 WAYS = {
@@ -21,7 +22,8 @@ WAYS = {
     "divided to the last axis": (0, 1 << 20, 1 << 23),
     "merged by sorting": (0, 1, 1 << 23),
     "small grids at the end": (8, 64, 1 << 23),
-    "little memory at once": (64, 1 << 10, 1),
+    "little memory at once": (64, 1 << 10, 50),
+    "memory for one cell": (64, 1 << 10, 1),
 }
 
 
@@ -41,7 +43,7 @@ class Listed:
         return with_margins(self.position.copy(), self.added.copy(), self.shape, self.parents, largest)
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=few(WAYS, *list(WAYS)[:-1]))
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     for name, value in zip(("SMALL", "LARGE", "AT_ONCE"), WAYS[request.param], strict=True):
         monkeypatch.setattr(margins, name, value)
