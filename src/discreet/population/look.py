@@ -119,7 +119,8 @@ class _Column:
     def _note_runs(self, coded: pa.DictionaryArray) -> None:
         indices = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         if len(indices):
-            first, last = (coded[place].as_py() for place in (0, len(coded) - 1))
+            # Arrow's own values: Python has no years beyond 9999, and no nanoseconds
+            first, last = (coded.dictionary[at] if at >= 0 else None for at in (indices[0], indices[-1]))
             continued = self.runs > 0 and first == self.last
             self.runs += int(np.count_nonzero(indices[1:] != indices[:-1])) + (not continued)
             self.last = last

@@ -99,7 +99,7 @@ class HomesSeen:
         self._key = secrets.token_bytes(SECRET_BYTES)
         self._begun = IdHashes()  # households, each where its members begin or change their place
         self._ascending = Ascending()  # the ids of the same, where they are whole numbers
-        self._last: tuple[int, str] | None = None  # household and place of the last record
+        self._last: tuple[int, pa.Scalar] | None = None  # household and place of the last record
         self._is_simple = True  # whether every record has a household and a place
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -114,7 +114,7 @@ class HomesSeen:
             whole = encode.integers(ids)
             numbers: NDArray[Any] = self._hashed(ids) if whole is None else whole
             first = _begins(numbers, here)
-            ends = [(int(numbers[at]), coded.dictionary[int(here[at])].as_py()) for at in (0, -1)]
+            ends = [(int(numbers[at]), coded.dictionary[int(here[at])]) for at in (0, -1)]
             first[0] = ends[0] != self._last
             self._last = ends[1]
             self._ascending.add(None if whole is None else whole[first])

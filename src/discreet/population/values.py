@@ -239,7 +239,12 @@ def _day(text: str) -> np.datetime64 | None:
 
 def _local_days(values: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(values.type) and values.type.tz is not None:
-        values = pc.local_timestamp(values)
+        try:
+            values = pc.local_timestamp(values)
+        except pa.ArrowInvalid:
+            raise BadColumn(
+                f"times of the zone {values.type.tz!r}", "give dates, or a zone of the tz database"
+            ) from None
     return pc.cast(values, pa.date32(), safe=False)
 
 

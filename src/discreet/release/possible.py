@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -115,10 +116,13 @@ def impossible_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> str 
         return None
     try:
         with pq.ParquetFile((folder / file.path).absolute()) as stored:
-            values = stored.read(columns=[VALUE])[VALUE].to_numpy()
+            column = stored.read(columns=[VALUE])[VALUE]
+        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            return None
+        values = column.to_numpy()
         return PossibleValues.of(manifest, cube).problem(values)
     except (*UNREADABLE, KeyError, TypeError, IndexError):
-        return None  # damaged, or not the columns of a cube: reported where cells are compared
+        return None  # damaged, or not the columns of a cube: reported where cells are compared, as is no number
 
 
 def _smallest(manifest: Manifest) -> int:
