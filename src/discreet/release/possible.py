@@ -122,7 +122,7 @@ def impossible_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> str 
         values = column.to_numpy()
         return PossibleValues.of(manifest, cube).problem(values)
     except (*UNREADABLE, KeyError, TypeError, IndexError):
-        return None  # damaged, or not the columns of a cube: reported where cells are compared, as is no number
+        return None  # damaged, or not the columns of a cube: reported where cells are compared
 
 
 def _smallest(manifest: Manifest) -> int:
