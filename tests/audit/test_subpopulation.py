@@ -114,12 +114,16 @@ def test_the_most_exposed_count_is_that_of_all_fits_and_the_least_promising_are_
     assert len(fewer) >= 2 * sum(min(len(one), subpopulation.AT_ONCE) for one in apart)
 
 
-def test_a_fit_is_left_out_where_no_simulated_error_is_below_the_known_variance(
-    town: Made, parts: Subpopulations
+def test_a_fit_of_many_counts_is_left_out_where_no_simulated_error_is_below_the_known_variance(
+    town: Made, parts: Subpopulations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fit = parts.fit({}, town.published.noise)
     assert fit is not None
     assert fit.least_simulated < min(map(variance, fit.exposed()))
+    monkeypatch.setattr(subpopulation, "CHOSEN", 10**9)
+    assert fit.exposed(0.99 * fit.least_simulated), "all of them are computed"
+    monkeypatch.setattr(subpopulation, "CHOSEN", 8)
+    monkeypatch.setattr(subpopulation, "EFFORT", 0)
     assert fit.exposed(1.01 * fit.least_simulated)
     assert fit.exposed(0.99 * fit.least_simulated) == ()
 

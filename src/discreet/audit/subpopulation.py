@@ -261,14 +261,15 @@ class Fit:
     def exposed(self, known: float = np.inf) -> tuple[ExposedCell, ...]:
         """The counts with the smallest variance, chosen by simulated errors; then it is computed, some at a time.
 
-        The rest is left out when some are far from the variance of a count that is known to be more exposed, and all
-        where not even a simulated error is below it: the least of many is far below its variance.
+        The rest is left out when some are far from the variance of a count that is known to be more exposed. Where more
+        counts are averaged than can be computed, all are left out if not even a simulated error is below it: the least
+        of many is far below its variance.
         """
-        if self.least_simulated > known:
+        affordable = max(CHOSEN, EFFORT // max(1, STEPS * len(self._equations.parts)))
+        averaged = np.flatnonzero(np.isfinite(self._squares))
+        if len(averaged) > affordable and self.least_simulated > known:
             return ()
-        affordable = EFFORT // max(1, STEPS * len(self._equations.parts))
-        chosen = np.argsort(self._squares, kind="stable")[: max(CHOSEN, affordable)]
-        chosen = chosen[np.isfinite(self._squares[chosen])]
+        chosen = averaged[np.argsort(self._squares[averaged], kind="stable")[:affordable]]
         attained = np.empty(0)
         for first in range(0, len(chosen), AT_ONCE):
             if first and attained.min() > FAR * known:
