@@ -71,17 +71,6 @@ def test_judging_starts_without_statistics_and_charts() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_server_reads_its_records_before_it_needs_the_web() -> None:
-    """What serves HTTP is a third of its imports; wrong options and records are refused before."""
-    program = (
-        "import sys, discreet.cli.serve\n"
-        "slow = {'fastapi', 'starlette', 'uvicorn', 'pysdmx', 'httpx', 'prometheus_client'} & set(sys.modules)\n"
-        "assert not slow, slow"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_census_is_protected_and_judged_without_what_its_programme_does_not_use(tmp_path: Path) -> None:
     """Each of these takes one to eight hundredths of all imports, and more with what it imports itself."""
     anywhere = {

@@ -18,7 +18,7 @@ from discreet.kernels import is_of_the_level
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 OLDEST = 80  # of setuptools, as pyproject.toml requires to build
-NEEDS_SERVE = {"serve", "token"}
+NEEDS_SERVE = {"serve"}
 WITHOUT_EXTRAS = f"import sys; sys.modules.update(dict.fromkeys({sorted(EXTRAS)!r})); "
 
 

@@ -13,12 +13,15 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
 from discreet.errors import mistake
 from discreet.io.progress import Progress
 from discreet.io.register import Register
-from discreet.lazy import lazily, leave_out
+from discreet.lazy import leave_out
 from discreet.maths.cells.keys import derive
 from discreet.perturb.ledger import Ledger
 from discreet.programme.noise import CellKeyNoise
@@ -26,23 +29,15 @@ from discreet.programme.programme import load_declaration, load_programme
 from discreet.programme.serve import DEFAULT_SERVE, HistoryRule
 from discreet.release.reader import open_release
 from discreet.serve.history import History
+from discreet.serve.http.app import create_app
 from discreet.serve.http.geometry import read_geometry
+from discreet.serve.http.metrics import collected_over_processes
+from discreet.serve.http.middleware import LimitedProtocol
+from discreet.serve.http.security import stored_key
 from discreet.serve.http.settings import Limits, Settings
 from discreet.serve.http.tokens import read_tokens
 from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder, serve_programme, serve_release
-
-if TYPE_CHECKING:
-    import uvicorn
-    from fastapi import FastAPI
-    from uvicorn import supervisors
-
-    from discreet.serve.http import app as web
-    from discreet.serve.http import metrics, middleware, security
-else:
-    uvicorn, supervisors = lazily("uvicorn"), lazily("uvicorn.supervisors")
-    web, metrics = lazily("discreet.serve.http.app"), lazily("discreet.serve.http.metrics")
-    middleware, security = lazily("discreet.serve.http.middleware"), lazily("discreet.serve.http.security")
 
 SWITCH = 0.0005  # seconds after which a thread lets others run: a short answer should not wait for a long one
 LONGEST_START = 600  # seconds in which a worker has read its records
@@ -90,7 +85,7 @@ class Serving:
         self._check()
         with self._opened_store() as store, closing(store.database):
             History(store.database, HistoryRule())
-            security.stored_key(store.database, USERS)
+            stored_key(store.database, USERS)
             self._ledger()
 
     def app(self, progress: Progress | None = None) -> FastAPI:
@@ -115,9 +110,7 @@ class Serving:
             raise
 
     def _made(self, store: Store, builder: TableBuilder) -> FastAPI:
-        key = (
-            derive(self.secret, "serve-users") if self.secret else security.stored_key(store.database, USERS)
-        )
+        key = derive(self.secret, "serve-users") if self.secret else stored_key(store.database, USERS)
         settings = Settings(
             store,
             key,
@@ -130,7 +123,7 @@ class Serving:
             self.geometry,
             self.hosts,
         )
-        app = web.create_app(builder, settings, charts=True)
+        app = create_app(builder, settings, charts=True)
         gc.collect()
         leave_out()  # these objects stay: scanning them in every collection would delay answers
         return app
@@ -215,8 +208,8 @@ def run(
         serving.lay_out()
         config = _config(serving, proxies, workers)
         ready(address, serving.is_unlimited())
-        with metrics.collected_over_processes():
-            supervisors.Multiprocess(config, [listening]).run()
+        with collected_over_processes():
+            Multiprocess(config, [listening]).run()
 
 
 def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.Config:
@@ -229,7 +222,7 @@ def _config(app: FastAPI | Serving, proxies: str, workers: int = 1) -> uvicorn.C
         server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies or None,
-        http=middleware.LimitedProtocol,
+        http=LimitedProtocol,
         timeout_graceful_shutdown=10,
         timeout_worker_healthcheck=LONGEST_START,
         lifespan="on",
