@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "dependencies.md"
 GROUPS = {
     "core": "`pip install discreet`: all commands except those below, `discreet demo` among them.",
-    "serve": "`pip install 'discreet[serve]'`: the table builder, `discreet serve` and `discreet token`.",
+    "serve": "`pip install 'discreet[serve]'`: the table builder, `discreet serve`.",
     "databases": "`pip install 'discreet[databases]'`: records, ledgers and stores in PostgreSQL, records in SQLite.",
     "spark": "`pip install 'discreet[spark]'`: on Spark (Java 17). `requirements-spark.lock` has the versions.",
     "docs": "`pip install 'discreet[docs]'`: what builds these pages. `requirements-docs.lock` has the versions.",
