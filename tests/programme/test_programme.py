@@ -402,6 +402,12 @@ def test_arrays_in_arrays_without_end_are_refused(complaints: Complain) -> None:
     assert "nested too deeply" in line
 
 
+@pytest.mark.parametrize("number", ["9" * 5000, "0x" + "9" * 5000])
+def test_numbers_of_thousands_of_digits_are_refused(complaints: Complain, number: str) -> None:
+    (line,) = complaints(GOOD.replace("D = 5", f"D = {number}", 1))
+    assert "a number of thousands of digits" in line
+
+
 def test_a_broken_section_does_not_hide_the_others(complaints: Complain) -> None:
     text = (
         GOOD.replace("V = 2.0", "V = []").replace('"AGE.L"]', '"AGE.X"]').replace("geography", "geographie")

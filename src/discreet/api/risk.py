@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from discreet.api.arguments import chosen, names_arguments, require
 from discreet.api.bayes import (
     LargerGroup,
@@ -370,12 +368,7 @@ def subsets(
     """
     answers = _answers(law, budget)
     asked = list(queries) or usual_queries(records)
-
-    def repeated(many: int) -> SubsetReconstruction:
-        draws = [np.random.default_rng([seed, records, many, at]) for at in range(repetitions)]
-        return reconstruct_subsets(answers, records, many, draws)
-
-    found = Subsets(tuple(map(repeated, asked)))
+    found = Subsets(tuple(reconstruct_subsets(answers, records, many, repetitions, seed) for many in asked))
     lines = (
         f"{one.queries:,} queries: {one.share:.1%} of the records are right." for one in found.reconstructions
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.table import Table
 
@@ -60,10 +59,7 @@ def subsets(
     """
     answers = _answers(noise, budget)
     asked = _numbers(records, queries)
-    found = [
-        reconstruct_subsets(answers, records, many, _generators(seed, records, many, repetitions))
-        for many in asked
-    ]
+    found = [reconstruct_subsets(answers, records, many, repetitions, seed) for many in asked]
     if as_json:
         emit_json(
             {
@@ -77,11 +73,6 @@ def subsets(
         return
     console().print(_table(found))
     say(f"n log^2 n = {queries_of_theorem(records):,} queries, sqrt(n) = {records**0.5:.3g}; guessing: 50%")
-
-
-def _generators(seed: int, records: int, queries: int, repetitions: int) -> list[np.random.Generator]:
-    """One for each population."""
-    return [np.random.default_rng([seed, records, queries, at]) for at in range(repetitions)]
 
 
 def _answers(noise: NoiseOptions, budget: str | None) -> SubsetAnswers:

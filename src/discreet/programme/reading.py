@@ -94,6 +94,7 @@ def checked_declaration(raw: dict[str, Any], findings: Findings) -> DeclaredProg
     return DeclaredProgramme.model_validate(raw)
 
 
+MOST_BITS = 10_000  # of a number in a programme: about 3,000 digits
 _DEEP = re.compile(r"(?:\[\s*){50}")  # arrays in arrays; the sections of a programme have at most two
 
 
@@ -102,11 +103,15 @@ def read_toml(path: Path) -> dict[str, Any]:
     nested = mistake(
         path, "", "nested too deeply", "write it flat, as docs/reference/programme-file.md shows"
     )
+    huge = mistake(path, "", "has a number of thousands of digits", "correct the file")
     try:
         text = path.read_bytes().decode("utf-8-sig")
         if _DEEP.search(text):  # a parser near the end of its stack may print what it cannot raise
             raise nested
-        return tomllib.loads(text)
+        found = tomllib.loads(text)
+        if _has_huge_number(found):
+            raise huge
+        return found
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise mistake(path, "", f"cannot be read: {reason}", "give the path of a programme file") from None
@@ -115,10 +120,17 @@ def read_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         what, _, where = str(error).partition(" (at ")
         raise mistake(path, where.rstrip(")"), f"is not TOML: {what}", "correct the line") from None
-    except ValueError:  # of numbers with thousands of digits
-        raise mistake(path, "", "has a number of thousands of digits", "correct the file") from None
+    except ValueError:  # of decimal numbers; others are parsed
+        raise huge from None
     except RecursionError:
         raise nested from None
+
+
+def _has_huge_number(value: object) -> bool:
+    """Whether a number has more digits than Python writes: hexadecimal ones may."""
+    if isinstance(value, dict | list):
+        return any(map(_has_huge_number, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and value.bit_length() > MOST_BITS
 
 
 def _path(detail: ErrorDetails) -> Path_:

@@ -9,28 +9,19 @@ import numpy as np
 import pytest
 
 from discreet.errors import Mistakes
-from discreet.maths.attacks import subsets
 from discreet.maths.attacks.subsets import (
     AddedNoise,
     CellKeys,
     SharedBudget,
     SubsetAnswers,
-    SubsetReconstruction,
     least_squares,
     predicted_share,
     queries_of_theorem,
+    reconstruct_subsets,
 )
 from discreet.maths.noise.additive import discrete_laplace, uniform
 from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.ptable_solver import PTableParameters, solve
-
-
-def reconstruct_subsets(
-    answers: SubsetAnswers, records: int, queries: int, repetitions: int, seed: int
-) -> SubsetReconstruction:
-    generators = [np.random.default_rng([seed, at]) for at in range(repetitions)]
-    return subsets.reconstruct_subsets(answers, records, queries, generators)
-
 
 CKM = CellKeys(PTableLaw(solve(PTableParameters(5, 2.0, 0))))
 
@@ -115,8 +106,19 @@ def test_cell_keys_give_equal_groups_equal_answers_and_keep_zeros() -> None:
         assert empty == 0
 
 
-@pytest.mark.parametrize("wrong", [{"records": 1}, {"records": 10**6}, {"queries": 0}, {"repetitions": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"records": 1},
+        {"records": -1},
+        {"records": 10**6},
+        {"queries": 0},
+        {"repetitions": 0},
+        {"repetitions": 10**12},
+        {"seed": -1},
+    ],
+)
 def test_what_cannot_be_computed_is_refused(wrong: dict[str, int]) -> None:
-    given = {"records": 10, "queries": 10, "repetitions": 1} | wrong
+    given = {"records": 10, "queries": 10, "repetitions": 1, "seed": 1} | wrong
     with pytest.raises(Mistakes, match=next(iter(wrong))):
-        reconstruct_subsets(CKM, seed=1, **given)
+        reconstruct_subsets(CKM, **given)
