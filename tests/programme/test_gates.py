@@ -121,6 +121,13 @@ def test_a_gate_that_is_judged_by_the_law_does(gate: str, value: str, tmp_path: 
     assert gates(tmp_path, f"[gates]\n{gate} = {value}\n", BOUNDED).declared == (gate,)
 
 
+def test_a_posterior_that_is_allowed_is_not_below_the_prior(tmp_path: Path) -> None:
+    found = gates(tmp_path / "one", "[gates]\nposterior = { prior = 0.9, above = 0.9 }\n").posterior
+    assert found == PosteriorGate(0.9, 0.9, 0.0, 10)
+    with pytest.raises(Mistakes, match=r"gates\.posterior\.above: 0\.95; give a number from .*prior, 0\.99"):
+        gates(tmp_path / "two", "[gates]\nposterior = { prior = 0.99 }\n")
+
+
 def test_a_sparsity_gate_limits_something(tmp_path: Path) -> None:
     found = gates(tmp_path / "one", "[gates]\nsparsity = { zeros = 0.9, ones_and_twos = 0 }\n").sparsity
     assert found == SparsityGate(zeros=0.9, ones=None, ones_and_twos=0.0)

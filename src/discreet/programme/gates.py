@@ -167,7 +167,6 @@ def resolve_gates(
     """
     resolver = _Resolver(population, variables, findings)
     _check_noise(declared, noise, findings, unclaimed)
-    posterior = declared.posterior
     return Gates(
         averaging=declared.averaging,
         bound_revealed=declared.bound_revealed,
@@ -177,7 +176,7 @@ def resolve_gates(
         true_uniques=declared.true_uniques,
         true_attributes=declared.true_attributes,
         sparsity=_sparsity(declared.sparsity, findings) if declared.sparsity else None,
-        posterior=PosteriorGate(**posterior.model_dump()) if posterior else None,
+        posterior=_posterior(declared.posterior, findings) if declared.posterior else None,
         differencing=resolver.differencing(declared.differencing) if declared.differencing else None,
         reconstruction=resolver.reconstruction(declared.reconstruction) if declared.reconstruction else None,
         corrections=declared.corrections,
@@ -212,6 +211,13 @@ def _sparsity(declared: DeclaredSparsityGate, findings: Findings) -> SparsityGat
         remedy = "give zeros, ones or ones_and_twos, such as { ones_and_twos = 0.5 }"
         findings.add("gates.sparsity", "limits nothing", remedy)
     return SparsityGate(**declared.model_dump())
+
+
+def _posterior(declared: DeclaredPosteriorGate, findings: Findings) -> PosteriorGate:
+    if declared.above < declared.prior:
+        remedy = f"give a number from gates.posterior.prior, {declared.prior:g}, to below 1"
+        findings.add("gates.posterior.above", f"{declared.above:g}", remedy)
+    return PosteriorGate(**declared.model_dump())
 
 
 def _check_guarantee(declared: DeclaredGates, noise: PrivateNoise, findings: Findings) -> None:
