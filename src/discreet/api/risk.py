@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from discreet.api.arguments import chosen, names_arguments, require
 from discreet.api.bayes import (
     LargerGroup,
@@ -367,8 +369,13 @@ def subsets(
     True
     """
     answers = _answers(law, budget)
+    require(seed >= 0, "seed", str(seed), "give a whole number, 0 or more")
     asked = list(queries) or usual_queries(records)
-    found = Subsets(tuple(reconstruct_subsets(answers, records, many, repetitions, seed) for many in asked))
+
+    def draws(which: Sequence[int]) -> np.random.Generator:
+        return np.random.default_rng([seed, *which])
+
+    found = Subsets(tuple(reconstruct_subsets(answers, records, many, repetitions, draws) for many in asked))
     lines = (
         f"{one.queries:,} queries: {one.share:.1%} of the records are right." for one in found.reconstructions
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.table import Table
 
@@ -59,7 +61,11 @@ def subsets(
     """
     answers = _answers(noise, budget)
     asked = _numbers(records, queries)
-    found = [reconstruct_subsets(answers, records, many, repetitions, seed) for many in asked]
+
+    def draws(which: Sequence[int]) -> np.random.Generator:
+        return np.random.default_rng([seed, *which])
+
+    found = [reconstruct_subsets(answers, records, many, repetitions, draws) for many in asked]
     if as_json:
         emit_json(
             {

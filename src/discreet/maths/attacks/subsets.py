@@ -8,6 +8,7 @@ below the order of sqrt(n), nearly all records follow (theorem 3 of Dinur & Niss
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -32,7 +33,6 @@ Bits = NDArray[np.bool_]
 
 LARGE = 1000  # a count that has the noise of large counts
 MOST_REPETITIONS = 1_000
-LARGEST_SEED = 2**64 - 1
 MOST_RECORDS, MOST_QUERIES = 2_000, 100_000  # of one demonstration: some hundred megabytes
 
 
@@ -173,27 +173,31 @@ class SubsetReconstruction:
 
 
 def reconstruct_subsets(
-    answers: SubsetAnswers, records: int, queries: int, repetitions: int, seed: int
+    answers: SubsetAnswers,
+    records: int,
+    queries: int,
+    repetitions: int,
+    generator: Callable[[Sequence[int]], np.random.Generator],
 ) -> SubsetReconstruction:
     """Ask random subsets of some random populations, and round the estimates.
 
-    A subset has every record by the toss of a coin. The same seed gives the same populations and subsets.
+    A subset has every record by the toss of a coin. ``generator`` makes the random numbers of one population from what
+    distinguishes it from others.
     """
     for name, value, least, most in (
         ("records", records, 2, MOST_RECORDS),
         ("queries", queries, 1, MOST_QUERIES),
         ("repetitions", repetitions, 1, MOST_REPETITIONS),
-        ("seed", seed, 0, LARGEST_SEED),
     ):
         if not least <= value <= most:
             raise mistake("", name, str(value), f"give a whole number from {least} to {most}")
     deviation = answers.deviation(queries)
     shares = np.empty(repetitions)
     for at in range(repetitions):
-        generator = np.random.default_rng([seed, records, queries, at])
-        bits = generator.random(records) < 0.5
-        asked = generator.random((queries, records)) < 0.5
-        found = least_squares(asked, answers.answer(asked, bits, generator), deviation) > 0.5
+        numbers = generator((records, queries, at))
+        bits = numbers.random(records) < 0.5
+        asked = numbers.random((queries, records)) < 0.5
+        found = least_squares(asked, answers.answer(asked, bits, numbers), deviation) > 0.5
         shares[at] = float((found == bits).mean())
     spread = float(shares.std(ddof=1)) if repetitions > 1 else 0.5
     return SubsetReconstruction(
