@@ -29,6 +29,7 @@ AXES = (
     "EDU",
     "CAS.H",
     "POB.M",
+    "HST.L",
 )  # crossed one after another: to a thousand million cells
 MOST = 1.05  # exponent
 THREADS = os.cpu_count() or 1
