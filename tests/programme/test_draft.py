@@ -81,6 +81,23 @@ def test_ids_places_ages_and_cubes(tmp_path: Path) -> None:
     assert axes == ["GEO.COUNTY", "SEX.SEX", "AGE.L"]
 
 
+def test_places_that_nest_in_one_table_only_are_drafted_from_that_table(tmp_path: Path) -> None:
+    """Damaged records of persons are reported by ``check``; the tables of households are drafted without them."""
+    elsewhere = facts("tract", "1", "20", "4")  # no columns of this table decide each other
+    broken = TableFacts("persons", "p.parquet", 99, (PID, COUNTY, elsewhere, SEX), {})
+    homes = TableFacts(
+        "households",
+        "h.parquet",
+        50,
+        (facts("hid", "a", "b", unique=True), COUNTY, TRACT, facts("rooms", "1", "2", "3")),
+        WITHIN,
+    )
+    programme = loaded(proposed(broken, homes), tmp_path)
+    places = programme.variables["GEO"]
+    assert set(places.codelist.codes) == {"COUNTY 1", "1", "3", "2", "20"}
+    assert places.units == ("households",)
+
+
 def test_whose_attribute_a_variable_is_is_drafted_only_where_its_table_shows_it(tmp_path: Path) -> None:
     """A variable of persons may derive from the household: no one is spared that decision."""
     homes = TableFacts(

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import pairwise
 
 from discreet.errors import mistake
 from discreet.programme.codelist import Code
@@ -19,6 +20,7 @@ from discreet.programme.columns import is_year, no_values, plain_name, steps_of,
 from discreet.programme.facts import ColumnFacts, Kind, TableFacts, number_of
 from discreet.programme.inference import Decision, Inferred, Role
 from discreet.programme.labels import Labels
+from discreet.programme.nesting import nests
 from discreet.programme.section import LONGEST_LABEL
 
 GEOGRAPHY, PLACE = "GEO", "Place of residence"
@@ -144,7 +146,7 @@ def _geography_variable(inferred: Inferred) -> DraftVariable | None:
     if not chain:
         return None
     finest = chain[-1]
-    whole = [t for t in inferred.tables if all(t.column(name) for name in chain)]
+    whole = [table for table in inferred.tables if _nest(table, chain)]
     rows = tuple(_tree(whole, chain, _label_columns(inferred, chain)))
     leaves = {row.code for row in rows}
     units = tuple(
@@ -165,6 +167,11 @@ def _geography_variable(inferred: Inferred) -> DraftVariable | None:
         breakdown_labels=labels,
         levels=chain,
     )
+
+
+def _nest(table: TableFacts, chain: Sequence[str]) -> bool:
+    """Whether a table has all columns of a geography, and they nest there as in the table in which they were found."""
+    return all(map(table.column, chain)) and all(nests(table, *pair) for pair in pairwise(chain))
 
 
 def _level_names(chain: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
