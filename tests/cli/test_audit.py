@@ -120,6 +120,8 @@ def test_a_damaged_release_is_refused(town: Path, tmp_path: Path) -> None:
     (tmp_path / "r/parquet/b.parquet").write_bytes(b"not a table")
     refused(discreet("attack", tmp_path / "r"), "cube b: its file is not readable as Parquet")
     refused(discreet("attack", town / "census"), "no manifest.json there; give the folder of a release")
+    file = town / "census/persons.parquet"
+    refused(discreet("attack", file), "persons.parquet: not a folder; give the folder of a release")
 
 
 def test_a_broken_gate_is_an_exit_code_of_one_and_publishes_nothing(town: Path, tmp_path: Path) -> None:

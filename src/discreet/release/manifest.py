@@ -322,6 +322,8 @@ def read_manifest(folder: Path) -> Manifest:
         content = read_json(path)
     except FileNotFoundError:
         raise BrokenRelease(f"{folder}: no {MANIFEST} there; give the folder of a release") from None
+    except NotADirectoryError:
+        raise BrokenRelease(f"{folder}: not a folder; give the folder of a release") from None
     except (OSError, ValueError):
         raise BrokenRelease(f"{path}: not readable as JSON; fetch the release again") from None
     if not isinstance(content, dict) or content.get("kind") != KIND:
