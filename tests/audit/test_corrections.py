@@ -121,6 +121,25 @@ def test_a_corrected_attribute_exposes_the_others() -> None:
     assert right >= 8
 
 
+def test_a_newcomer_who_changes_a_total_only_is_seen_and_not_exposed() -> None:
+    noise, trees = cell_key(V, D), [flat("SEX", 2)]
+    totals = 0
+    for seed in range(200):
+        columns, keys = random_columns(trees, 21, seed), record_keys(21, seed)
+        releases = [(some(columns, slice(-1)), keys[:-1]), (columns, keys)]
+        first, second = (release(*one, noise, trees, [["SEX"]])[0] for one in releases)
+        found = corrections(first, second, same_secret=True)
+        assert not found.exposed
+        before, after = (
+            dict(zip(*map(np.ndarray.tolist, side.universes[0].tables[0].load()), strict=True))
+            for side in (first, second)
+        )
+        changed = {cell for cell in before | after if before.get(cell) != after.get(cell)}
+        assert bool(found.changed) == bool(changed)
+        totals += changed == {0}
+    assert totals  # the noise of the newcomer's sex is sometimes one less
+
+
 def test_a_release_that_is_reproduced_reveals_nothing() -> None:
     noise, columns, keys = cell_key(V, D), random_columns(TREES, PERSONS, 1), record_keys(PERSONS, 1)
     found = corrections(release(columns, keys, noise)[0], release(columns, keys, noise)[0], same_secret=True)

@@ -463,6 +463,10 @@ class _Unit:
         cells = np.arange(len(every)) >= len(profiles)
         before: list[int] = []
         for at, profile in enumerate(profiles):
+            if (
+                len(profile) < 2
+            ):  # nothing to learn from a known attribute; of a changed total not even one is known
+                continue
             agree = {name: self._trees[name].agree(node, nodes[name]) for name, node in profile.items()}
             same = np.logical_and.reduce(list(agree.values()))
             if same[before].any():  # one person, met twice
