@@ -64,6 +64,11 @@ def in_turn(*changes: Change) -> Change:
     return change
 
 
+def without_homes(folder: Path) -> None:
+    """No cube counts households."""
+    town.edit(folder, ('[[cubes]]\nid = "homes"\nunit = "households"\naxes = ["GEO.H", "TENURE"]\n', ""))
+
+
 WRONG: dict[str, tuple[Change, str]] = {
     "weak noise": (changed(("V = 2.0", "V = 0.01")), "use more noise"),
     "an infeasible p-table": (changed(("D = 5", "D = 5\njs = 60")), "js = 60"),
@@ -141,6 +146,44 @@ WRONG: dict[str, tuple[Change, str]] = {
     "a geography that does not nest": (
         people("region", lambda column: ["S", *column[1:]]),
         "town 'N1' is in region 'N' and in 'S'",
+    ),
+    "ids in the place of regions": (
+        people("region", lambda _: [str(home) for home in [*town.persons()["hid"][1:], 1]]),
+        "town 'N1' is in two values of region",
+    ),
+    "few regions that do not nest": (
+        people("region", lambda column: [f"h{number // 40}" for number in range(len(column))]),
+        "town 'N1' is in region 'h0' and in 'h1'",
+    ),
+    "ids in the place of towns that are swapped": (
+        in_turn(added(SWAP), people("town", lambda _: [str(home) for home in [*town.persons()["hid"][1:], 1]])),
+        "a value of town is in region ",
+    ),
+    "the ids of households as places": (
+        changed(('["region", "town"]', '["hid", "town"]')),
+        "population.geography: column 'hid' identifies the households; name columns of places only",
+    ),
+    "a table of a cluster that no cube counts": (
+        in_turn(without_homes, changed(('"households.parquet"', '{ table = "x" }'))),
+        "only Spark can read it",
+    ),
+    "the same, without places": (
+        in_turn(
+            without_homes,
+            changed(('"households.parquet"', '{ table = "x" }'), ('geography = ["region", "town"]\n', "")),
+        ),
+        "only Spark can read it",
+    ),
+    "the same, and a mistake in the programme": (
+        in_turn(
+            without_homes,
+            changed(
+                ('"households.parquet"', '{ table = "x" }'),
+                ('geography = ["region", "town"]\n', ""),
+                ('axes = ["GEO.L", "SEX"]', 'axes = ["GEO.L", "SEX"]\nbase = "nothing"'),
+            ),
+        ),
+        "'nothing' in a filter",
     ),
     "a person without a region": (
         people("region", lambda column: [None, *column[1:]]),

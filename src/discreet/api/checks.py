@@ -29,7 +29,7 @@ from discreet.io.register import Register
 from discreet.io.signing_key import read_public_key
 from discreet.page.markup import Html, listing, paragraph
 from discreet.perturb.ledger import Ledger
-from discreet.pipeline.check import Intention, check_data, check_notes, inspection_of, reading_notes
+from discreet.pipeline.check import Intention, judged
 from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.judgement import problems_of
 from discreet.release.certify import Certified, verify_certificate
@@ -134,16 +134,9 @@ def check(
     with computing(sound, given=engine) as where, shown_progress(not progress) as listener:
         if intended is not None:
             intended = replace(intended, engine=where.engine)
-        looked = inspection_of(where.programme, where.engine)
-        found = check_data(where.programme, cores(threads), listener, intended, where.engine, looked)
-        # a split that fits no cube is found in the declaration, and again by the mechanism
-        reported = {(one.value, one.remedy) for one in problems}
-        problems += [one for one in found if one.file or (one.value, one.remedy) not in reported]
-        notes = list(reading_notes(where.programme))
-        if not problems:
-            notes += check_notes(where.programme, looked, where.engine)
-            notes += [] if intended is None else intended.notes(sound)
-            notes += [UNKNOWN] if sound.gates.declared else []
+        problems, notes = judged(problems, where.programme, cores(threads), listener, intended, where.engine)
+    if not problems and sound.gates.declared:
+        notes.append(UNKNOWN)
     return Checked(tuple(problems), tuple(map(in_arguments, notes)))
 
 

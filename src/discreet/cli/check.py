@@ -35,10 +35,9 @@ from discreet.cli.protect import (
 from discreet.engine.computing import computing
 from discreet.errors import DiscreetError, Mistakes, Problem, mistake
 from discreet.io.secret import read_secret
-from discreet.pipeline.check import Intention, check_data, check_notes, inspection_of, reading_notes
+from discreet.pipeline.check import Intention, judged
 from discreet.pipeline.earlier import EarlierReleases
 from discreet.pipeline.judgement import problems_of
-from discreet.programme.engine_kind import EngineKind
 from discreet.programme.programme import Programme, inspect_programme
 
 WRONG_INPUT = 2
@@ -95,11 +94,12 @@ def check(
                 another_ptable,
                 problems,
             )
-        found, notes, noted = _judged(inspected.sound, intended, engine, threads, quiet or json)
-        # a split that fits no cube is found in the file, and again by the mechanism
-        reported = {(problem.value, problem.remedy) for problem in problems}
-        problems += [one for one in found if one.file or (one.value, one.remedy) not in reported]
-        notes += [] if problems else noted
+        with computing(inspected.sound, engine) as where, shown_progress(quiet or json) as progress:
+            if intended is not None:
+                intended = replace(intended, engine=where.engine)
+            problems, notes = judged(problems, where.programme, threads, progress, intended, where.engine)
+        if not problems and inspected.sound.gates.declared:
+            notes.append(UNKNOWN)
     if json:
         emit_json(
             {"sound": not problems, "problems": [vars(problem) for problem in problems], "notes": notes}
@@ -113,30 +113,6 @@ def check(
         say(note)
     if problems:
         raise Mistakes(problems)
-
-
-def _judged(
-    programme: Programme,
-    intended: Intention | None,
-    kind: EngineKind | None,
-    threads: int,
-    quiet: bool,
-) -> tuple[list[Problem], list[str], list[str]]:
-    """The problems of the data and of an intended release, notes on how files are read, and those on sound ones."""
-    with computing(programme, kind) as where, shown_progress(quiet) as progress:
-        if intended is not None:
-            intended = replace(intended, engine=where.engine)
-        looked = inspection_of(where.programme, where.engine)
-        found = check_data(where.programme, threads, progress, intended, where.engine, looked)
-        reading = [*reading_notes(where.programme)]
-        notes = [] if found else [*check_notes(where.programme, looked, where.engine)]
-    if found:
-        return found, reading, notes
-    if intended is not None:
-        notes += intended.notes(programme)
-    if programme.gates.declared:
-        notes.append(UNKNOWN)
-    return found, reading, notes
 
 
 def _only_with_secret(secret: str, *others: object) -> None:

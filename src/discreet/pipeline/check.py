@@ -90,6 +90,27 @@ class Intention:
             yield f"Published before: {named}. protect compares both and may refuse what they reveal together."
 
 
+def judged(
+    declared: Collection[Problem],
+    programme: Programme,
+    threads: int,
+    progress: Progress,
+    intended: Intention | None,
+    engine: Engine | None,
+) -> tuple[list[Problem], list[str]]:
+    """All problems, those of the declaration first, and notes on how files are read and on a sound programme."""
+    looked = inspection_of(programme, engine)
+    found = check_data(programme, threads, progress, intended, engine, looked)
+    # a split that fits no cube is found in the declaration, and again by the mechanism
+    reported = {(problem.value, problem.remedy) for problem in declared}
+    problems = [*declared, *(one for one in found if one.file or (one.value, one.remedy) not in reported)]
+    notes = [*reading_notes(programme)]
+    if not problems:
+        notes += check_notes(programme, looked, engine)
+        notes += [] if intended is None else intended.notes(programme)
+    return problems, notes
+
+
 def check_data(
     programme: Programme,
     threads: int = 1,

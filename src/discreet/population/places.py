@@ -24,6 +24,7 @@ from discreet.io.id_hashes import Ascending, IdHashes
 from discreet.lazy import lazily
 from discreet.maths.cells.keys import SECRET_BYTES
 from discreet.population import encode
+from discreet.population.values import are_rare
 from discreet.programme.codelist import Codelist
 from discreet.programme.programme import Programme, Unit, Variable
 
@@ -46,9 +47,11 @@ class PlacesSeen:
         if not found and rule is not None and len(rule.units) > 1:
             self._geography = ()  # the places may be only in the tables of the other units
         self._places: set[Place] = set()
+        self._number = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Note the places of some records."""
+        self._number += batch.num_rows
         if self.coded:
             self._places.update(_distinct(batch, self.coded))
 
@@ -65,8 +68,9 @@ class PlacesSeen:
             places = {place for place in places if place[-1] is not None}
         yield from _gap_problems(places, columns, self._records)
         places = {place for place in places if None not in place}
-        yield from _nesting_problems(places, columns, self._records, self._unit)
-        yield from _codelist_problems(places, columns, self._records, self._variables)
+        hidden = [are_rare(len(set(values)), self._number) for values in zip(*places, strict=True)]
+        yield from _nesting_problems(places, columns, hidden, self._records, self._unit)
+        yield from _codelist_problems(places, columns, hidden, self._records, self._variables)
 
 
 def _is_nested(records: Records, column: str) -> bool:
@@ -76,10 +80,10 @@ def _is_nested(records: Records, column: str) -> bool:
 
 
 def place_problems(programme: Programme, unit: Unit) -> Iterator[Problem]:
-    """The problems of a unit's geography."""
+    """The problems of a unit's geography, and of a source that cannot be opened, counted or not."""
+    records = open_source(unit.source, f"population.{unit.name}")
     if programme.population is None or not programme.population.geography:
         return
-    records = open_source(unit.source, f"population.{unit.name}")
     seen = PlacesSeen(programme, unit, records)
     for batch in records.batches([], seen.coded) if seen.coded else ():
         seen.add(batch)
@@ -286,7 +290,7 @@ def _gap_problems(places: Iterable[Place], columns: list[str], records: Records)
 
 
 def _nesting_problems(
-    places: Iterable[Place], columns: list[str], records: Records, unit: Unit
+    places: Iterable[Place], columns: list[str], hidden: Sequence[bool], records: Records, unit: Unit
 ) -> Iterator[Problem]:
     parents: dict[tuple[str, str], str] = {}
     reported: set[str] = set()
@@ -295,14 +299,30 @@ def _nesting_problems(
             first = parents.setdefault((columns[k], place[k]), place[k - 1])
             if first != place[k - 1] and columns[k] not in reported:
                 reported.add(columns[k])
-                value = f"{columns[k]} {place[k]!r} is in {columns[k - 1]} {first!r} and in {place[k - 1]!r}"
-                yield Problem(
-                    records.name, f"population.geography ({unit.name})", value, "make the geography nest"
-                )
+                names, are_hidden = (first, place[k - 1]), (hidden[k], hidden[k - 1])
+                value = not_nested(columns[k], place[k], columns[k - 1], names, are_hidden)
+                yield Problem(records.name, f"population.geography ({unit.name})", value, NEST)
+
+
+NEST = "make the geography nest"
+
+
+def not_nested(column: str, name: str, above: str, names: tuple[str, str], hidden: tuple[bool, bool]) -> str:
+    """A value of a column that has two values of the column above; ``hidden``: which of the columns shows none.
+
+    Columns with few records for each value show none: they may be columns of ids, by mistake.
+    """
+    what = f"a value of {column}" if hidden[0] else f"{column} {name!r}"
+    where = f"two values of {above}" if hidden[1] else f"{above} {names[0]!r} and in {names[1]!r}"
+    return f"{what} is in {where}"
 
 
 def _codelist_problems(
-    places: Iterable[Place], columns: list[str], records: Records, variables: Iterable[Variable]
+    places: Iterable[Place],
+    columns: list[str],
+    hidden: Sequence[bool],
+    records: Records,
+    variables: Iterable[Variable],
 ) -> Iterator[Problem]:
     """Compare the coarser columns with the tree of the finest one's codelist."""
     variable = next((variable for variable in variables if variable.column == columns[-1]), None)
@@ -318,9 +338,8 @@ def _codelist_problems(
         if any(
             _code_of(tree, level, place[level], chain, named) != chain[level] for level in range(len(chain))
         ):
-            value = (
-                f"{place[-1]!r} is in {'/'.join(place[:-1])}, but in the codelist in {'/'.join(chain[:-1])}"
-            )
+            where = "another place" if any(hidden[:-1]) else "/".join(place[:-1])
+            value = f"{place[-1]!r} is in {where}, but in the codelist in {'/'.join(chain[:-1])}"
             yield Problem(
                 records.name, f"variables.{variable.name}", value, "correct the codelist or the records"
             )

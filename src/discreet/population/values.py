@@ -320,7 +320,12 @@ _MEMBERS = 4  # records for each id of a household, or fewer
 
 def look_like_ids(values: int, records: int) -> bool:
     """Whether so many wrong values of a column are rather ids than codes: very many, or few records for each."""
-    return values > MOST_SHOWN or (values > _FEW and _MEMBERS * values > records)
+    return values > MOST_SHOWN or are_rare(values, records)
+
+
+def are_rare(values: int, records: int) -> bool:
+    """Whether a column has few records for each of its values, as one of ids has."""
+    return values > _FEW and _MEMBERS * values > records
 
 
 def values_problem(

@@ -162,6 +162,10 @@ def _check_columns(declared: DeclaredPopulation, ids: dict[str, str], findings: 
     for column, times in Counter(declared.geography).items():
         if times > 1:
             findings.add("population.geography", f"column {column!r} occurs {times} times", "keep it once")
+    for unit, column in ids.items():
+        if column in declared.geography:
+            value = f"column {column!r} identifies the {unit}"
+            findings.add("population.geography", value, "name columns of places only")
     named = Counter([*ids.values(), *([declared.record_key] if declared.record_key else [])])
     for column, times in named.items():
         if times > 1:

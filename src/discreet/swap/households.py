@@ -31,8 +31,8 @@ from discreet.maths.swap import (
     values_at,
 )
 from discreet.population.encode import Codes, code_type
-from discreet.population.places import code_of_missing
-from discreet.population.values import coder_of
+from discreet.population.places import NEST, code_of_missing, not_nested
+from discreet.population.values import are_rare, coder_of
 from discreet.programme.codelist import Breakdown
 from discreet.programme.swap import Composition
 from discreet.programme.variables import Variable
@@ -80,9 +80,11 @@ class RegionsSeen:
         self._columns, self._gaps = tuple(columns), gaps
         self._known: list[dict[str, int]] = [{} for _ in columns]
         self._parents = [np.empty(0, dtype=np.int32) for _ in columns]  # level -> region -> the one above
+        self._records = 0
 
     def add(self, batch: pa.RecordBatch, table: str) -> NDArray[np.int32]:
         """The finest region of each record, by its provisional number."""
+        self._records += batch.num_rows
         codes: list[NDArray[np.int32]] = []
         for level in range(len(self._columns)):
             codes.append(self._codes(level, batch, table, codes))
@@ -127,11 +129,10 @@ class RegionsSeen:
     def _not_nested(self, level: int, code: int, other: int, table: str) -> Exception:
         fine, coarse = list(self._known[level]), list(self._known[level - 1])
         first = coarse[self._parents[level][code]]
-        value = (
-            f"{self._columns[level]} {fine[code]!r} is in {self._columns[level - 1]} "
-            f"{first!r} and in {coarse[other]!r}"
-        )
-        return mistake(table, "population.geography", value, "make the geography nest")
+        hidden = [are_rare(len(known), self._records) for known in (fine, coarse)]
+        names, are_hidden = (first, coarse[other]), (hidden[0], hidden[1])
+        value = not_nested(self._columns[level], fine[code], self._columns[level - 1], names, are_hidden)
+        return mistake(table, "population.geography", value, NEST)
 
     def all(self) -> tuple[Regions, NDArray[np.int32]]:
         """Every region seen, and the number of each provisional finest one."""
