@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli import advise
 from discreet.cli.app import app
 from discreet.errors import Mistakes
+from discreet.programme import programme
 from discreet.programme.noise import CellKeyNoise
-from discreet.programme.programme import Inspected, inspect_programme, load_programme
+from discreet.programme.programme import load_programme
+from discreet.programme.reading import DeclaredProgramme, read_declared
+from discreet.programme.section import Findings
 from tests.cli import town
 
 runner = CliRunner()
@@ -45,11 +47,11 @@ def test_the_eu_programme_of_a_country() -> None:
 def test_a_programme_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Path] = []
 
-    def inspected(path: Path) -> Inspected:
-        seen.append(path)
-        return inspect_programme(path)
+    def counted(findings: Findings) -> DeclaredProgramme:
+        seen.append(findings.path)
+        return read_declared(findings)
 
-    monkeypatch.setattr(advise, "inspect_programme", inspected)
+    monkeypatch.setattr(programme, "read_declared", counted)
     assert told(str(folder / "programme.toml"), "--without-data")["known_from"] == "declaration"
     assert seen == [folder / "programme.toml"]
 
