@@ -1,12 +1,14 @@
 """``discreet advise`` as a user calls it."""
 
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from discreet.cli import advise
 from discreet.cli.app import app
 from discreet.errors import Mistakes
 from discreet.programme import programme
@@ -106,6 +108,16 @@ def test_pictures_and_curves_stand_in_a_new_folder(folder: Path, tmp_path: Path)
     assert len(found["curves"]["points"]) >= 4
     with pytest.raises(Mistakes, match="exists and is not empty"):
         told(str(folder / "programme.toml"), "--out", str(out))
+
+
+def test_without_room_for_charts_nothing_is_counted(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (2**30, 2**30))
+    monkeypatch.setattr(advise, "advise_programme", None)
+    with pytest.raises(Mistakes, match="charts need"):
+        told(str(folder / "programme.toml"), "--out", str(tmp_path / "advice"))
+    assert not (tmp_path / "advice").exists()
 
 
 def test_without_data_the_declaration_is_enough(tmp_path: Path) -> None:
