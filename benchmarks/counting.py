@@ -31,22 +31,22 @@ from discreet.tabulate.counter import CubeCounter
 PERSONS = 10_000_000
 THREADS = os.cpu_count() or 1
 OURS = "Discreet: keys, margins, sub-totals, noise"
-FINEST = "DuckDB: finest cells alone"
+FINEST = "DuckDB: finest cells only"
 CUBE = "DuckDB: with margins, no sub-totals (CUBE)"
 ROLLUP = "DuckDB: with margins and sub-totals (ROLLUPs)"
 CHOICE = {
     "thirty": "The cubes are the first table of each of the groups 3 to 32 of the EU programme.",
-    "all": "The cubes are the whole person programme. DuckDB ran once, Discreet as often as --repeat says.",
+    "all": "The cubes are the whole person programme. DuckDB ran once, Discreet as often as --repeat states.",
 }
 NOTES = (
     (
         "Data are in memory on both sides: encoded blocks here, ENUM columns of every level in DuckDB, which gives "
-        "back the number of cells alone. CPU time is that of all threads."
+        "back only the number of cells. CPU time is that of all threads."
     ),
     (
-        "A sub-total is a code above the finest level (an age group, a NUTS 2 region); Discreet's cubes hold them all. "
-        "CUBE leaves them out; ROLLUPs hold them, and repeat a code that stands at several levels. The same work lies "
-        "between the two; the target is held against CUBE."
+        "A sub-total is a code above the finest level (an age group, a NUTS 2 region); Discreet's cubes have them all. "
+        "CUBE leaves them out; ROLLUPs have them, and repeat a code that is at several levels. The same work lies "
+        "between the two; the target is compared with CUBE."
     ),
 )
 
@@ -151,7 +151,7 @@ def duckdb_counts(watch: Stopwatch, folder: str, which: str, runs: int) -> dict[
 
 
 def _grouped(connection: duckdb.DuckDBPyConnection, groupings: list[str]) -> tuple[float, float, int]:
-    """CPU time, wall time and cells; the number of cells alone leaves DuckDB: nothing but counting is paid for."""
+    """CPU time, wall time and cells; only the number of cells leaves DuckDB, so that only counting costs."""
     watch, rows = Stopwatch(), 0
     for grouping in groupings:
         query = f"SELECT count(*) AS n FROM persons GROUP BY {grouping}"

@@ -25,9 +25,7 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
     new = measured("demo", "first", persons=persons)
     ratio = Target("CPU against a later run", new.cpu / cost.cpu, 1.6)
     compiled = measured("demo", "compiling", persons=persons)
-    notes = (
-        "A wheel brings the machine code of its kernels; where there is none, the first run compiles them.",
-    )
+    notes = ("A wheel brings the machine code of its kernels; without it, the first run compiles them.",)
     lines = (
         line,
         replace(line, who="... first run of a new installation from the wheel", cost=new, targets=(ratio,)),

@@ -56,7 +56,7 @@ def _records(data: Path, sizes: Sequence[int]) -> Section:
         folder = census(data, size)
         costs.append(measured("growth", "released", folder=str(folder), tables=max(TABLES)))
         if size > 10_000_000:
-            shutil.rmtree(folder)  # tens of gigabytes
+            shutil.rmtree(folder)  # gigabytes
     lines = _grown(
         [(float(size), f"{size:,} persons, {max(TABLES)} tables") for size in sizes], costs, "Discreet"
     )

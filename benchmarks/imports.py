@@ -58,7 +58,7 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
     bare = measured("imports", "started", repeats, arguments=["-c", "pass"])
     floor = measured("imports", "started", repeats, arguments=["-c", "import numpy, numba, pyarrow.parquet"])
     lines = [
-        Line("python -c pass", "Python alone", bare),
+        Line("python -c pass", "Python only", bare),
         Line("import numpy, numba, pyarrow.parquet", "libraries that compiling needs", floor),
     ]
     for name, arguments in STARTS.items():

@@ -56,7 +56,7 @@ def _empty_cells() -> Section:
     lines = []
     for epsilon, threshold in ((5.0, None), (1.0, 15)):
         cost = measured("noise", "sparse", epsilon=epsilon, threshold=threshold)
-        shown = "every change" if threshold is None else f"values from {threshold} on"
+        shown = "every change" if threshold is None else f"values of at least {threshold}"
         work = f"{CELLS:,} empty cells, epsilon {epsilon:g}, {shown}: {cost.facts['visible']:,} visible"
         targets = (Target("wall s", cost.wall, 60), Target("peak GB", cost.peak, 4))
         lines.append(Line(work, "Discreet", cost, targets=targets))

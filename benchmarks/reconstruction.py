@@ -35,7 +35,7 @@ def sections(data: Path, persons: int, repeats: int) -> list[Section]:
     notes = (
         f"Areas of a cross of {' x '.join(map(str, SHAPE))}, known by all tables of two variables and their margins.",
         "Cell key: V = 2, D = 5, the law known; geometric: epsilon 0.5 in each cell. Both searches, one core.",
-        "An area may take 10 s; the share of proven optima tells how often that was enough.",
+        "An area may take 10 s; the share of proven optima shows how often that was enough.",
     )
     return [Section("Reconstruction", tuple(lines), notes)]
 

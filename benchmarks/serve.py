@@ -141,11 +141,11 @@ def _over_release(folder: Path, persons: int, place: Path) -> Section:
         lines.append(
             Line(
                 f"{len(empty.times)} empty answers, {USERS} users",
-                "uvicorn alone",
+                "uvicorn only",
                 Cost(_used(pid) - began, empty.wall, _peak(pid)),
             )
         )
-        notes.append(f"uvicorn alone: {empty}.")
+        notes.append(f"uvicorn only: {empty}.")
     return Section("The table builder over a release", tuple(lines), (SAME_CORES, *notes))
 
 

@@ -63,7 +63,7 @@ def _large(folder: str, persons: int, repeats: int) -> Section:
         (
             Line(work, "Discreet: keys, all margins and sub-totals, noise", ours),
             Line(work, "Discreet: keys, finest cells", counts),
-            against(work, "DuckDB: finest cells alone", counts, finest),
+            against(work, "DuckDB: finest cells only", counts, finest),
         ),
         (
             (

@@ -1,4 +1,4 @@
-"""Noise with a guarantee on a table of a thousand million possible cells, of which ten million hold somebody."""
+"""Noise with a guarantee on a table of a thousand million possible cells, of which ten million are occupied."""
 
 from __future__ import annotations
 

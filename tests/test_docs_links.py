@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from benchmarks.__main__ import SUBJECTS
 
 from discreet.formats.dataset import facts
 from discreet.formats.parquet import METADATA_PREFIX
@@ -126,3 +127,10 @@ def test_broken_links_and_stale_names_are_found(tmp_path: Path) -> None:
         "discreet.audit.averaging.nothing"
     ]
     assert missing_files("`maths/reproducible.py`, `maths/none.py`") == ["maths/none.py"]
+
+
+def test_every_subject_of_the_benchmarks_is_described() -> None:
+    described = re.findall(
+        r"^\| `(\w+)` \|", (ROOT / "benchmarks/README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(described) == sorted(SUBJECTS)

@@ -2,7 +2,7 @@
 
 ``python -m tools.wheel --out FOLDER`` builds it from the files of the repository with the packages of this environment.
 On Linux with x86-64 it has standalone kernels, compiled by demonstrations for every processor of a level
-(`discreet.kernels`), and is named for this Python and platform; elsewhere it has Python alone.
+(`discreet.kernels`), and is named for this Python and platform; elsewhere it has Python only.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from pyarrow.parquet import read_table
 from discreet.kernels import BROUGHT, FOR_THE_LEVEL, is_of_the_level
 
 ROOT = Path(__file__).parents[1]
-PLATFORM = (
-    "manylinux_2_28_x86_64"  # of the packages that it depends on; machine code uses the C library alone
-)
+PLATFORM = "manylinux_2_28_x86_64"  # of the packages that it depends on; machine code uses only the C library
 PERSONS = 20_000, 200_000, 600_000  # of the demonstrations: large columns need kernels that small ones do not
 MAIN = "import sys; from discreet.cli.app import main; sys.argv[0] = 'discreet'; main()"
 

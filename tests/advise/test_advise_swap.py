@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet.advise.facts import seeded_secret
+from discreet.advise.programme_advice import Wish, advise_programme
 from discreet.advise.swap import RATES, RateTrial, _enough, advise_swap
 from discreet.io.progress import Quiet
 from discreet.programme.programme import Programme
@@ -65,6 +67,15 @@ def test_a_limit_of_zero_is_a_limit(programme: Programme) -> None:
     asked = advise_swap(gated, hamlets.SECRET, 1, Quiet(), 0.25)
     assert asked is not None
     assert asked.limit == 0.25
+
+
+def test_the_advice_of_a_programme_has_that_on_its_swap(programme: Programme) -> None:
+    found = advise_programme(programme, Wish(), has_data=True, seed=1, threads=1, progress=Quiet()).swap
+    assert found == advise_swap(programme, seeded_secret(1, "swap"), 1, Quiet())
+    assert found is not None
+    assert (
+        advise_programme(programme, Wish(), has_data=False, seed=1, threads=1, progress=Quiet()).swap is None
+    )
 
 
 def test_without_a_rule_nothing_is_tried(programme: Programme) -> None:

@@ -124,6 +124,7 @@ def test_a_fit_of_many_counts_is_left_out_where_no_simulated_error_is_below_the_
     assert fit.exposed(0.99 * fit.least_simulated), "all of them are computed"
     monkeypatch.setattr(subpopulation, "CHOSEN", 8)
     monkeypatch.setattr(subpopulation, "EFFORT", 0)
+    assert len(fit.exposed()) == 8
     assert fit.exposed(1.01 * fit.least_simulated)
     assert fit.exposed(0.99 * fit.least_simulated) == ()
 

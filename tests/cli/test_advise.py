@@ -1,6 +1,7 @@
 """``discreet advise`` as a user calls it."""
 
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ from typer.testing import CliRunner
 from discreet.cli import advise
 from discreet.cli.app import app
 from discreet.errors import Mistakes
+from discreet.programme import programme
 from discreet.programme.noise import CellKeyNoise
-from discreet.programme.programme import Inspected, inspect_programme, load_programme
+from discreet.programme.programme import load_programme
+from discreet.programme.reading import DeclaredProgramme, read_declared
+from discreet.programme.section import Findings
 from tests.cli import town
 
 runner = CliRunner()
@@ -45,11 +49,11 @@ def test_the_eu_programme_of_a_country() -> None:
 def test_a_programme_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Path] = []
 
-    def inspected(path: Path) -> Inspected:
-        seen.append(path)
-        return inspect_programme(path)
+    def counted(findings: Findings) -> DeclaredProgramme:
+        seen.append(findings.path)
+        return read_declared(findings)
 
-    monkeypatch.setattr(advise, "inspect_programme", inspected)
+    monkeypatch.setattr(programme, "read_declared", counted)
     assert told(str(folder / "programme.toml"), "--without-data")["known_from"] == "declaration"
     assert seen == [folder / "programme.toml"]
 
@@ -104,6 +108,16 @@ def test_pictures_and_curves_stand_in_a_new_folder(folder: Path, tmp_path: Path)
     assert len(found["curves"]["points"]) >= 4
     with pytest.raises(Mistakes, match="exists and is not empty"):
         told(str(folder / "programme.toml"), "--out", str(out))
+
+
+def test_without_room_for_charts_nothing_is_counted(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (2**30, 2**30))
+    monkeypatch.setattr(advise, "advise_programme", None)
+    with pytest.raises(Mistakes, match="charts need"):
+        told(str(folder / "programme.toml"), "--out", str(tmp_path / "advice"))
+    assert not (tmp_path / "advice").exists()
 
 
 def test_without_data_the_declaration_is_enough(tmp_path: Path) -> None:

@@ -1,13 +1,18 @@
 """``discreet audit`` and ``discreet attack`` from the command line: what they say, and what they refuse."""
 
 import json
+import resource
 import shutil
 import stat
 import subprocess
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from discreet.cli import audit
+from discreet.cli.app import app
+from discreet.errors import Mistakes
 from discreet.synth import generate
 from tests.cli.called import discreet
 from tests.pipeline.conftest import with_cubes
@@ -52,6 +57,17 @@ def test_an_audit_measures_judges_and_writes_a_private_report(town: Path, tmp_pa
     assert json.loads((tmp_path / "report/audit.json").read_text()) == told
     assert stat.S_IMODE((tmp_path / "report").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "report/audit.json").stat().st_mode) == 0o600
+
+
+def test_without_room_for_charts_nothing_is_audited(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (2**30, 2**30))
+    monkeypatch.setattr(audit, "read_lookup", None)  # what is read first
+    asked = map(str, words(town, "--out", tmp_path / "report"))
+    with pytest.raises(Mistakes, match="charts need"):
+        CliRunner().invoke(app, list(asked), catch_exceptions=False)
+    assert not (tmp_path / "report").exists()
 
 
 @pytest.mark.long

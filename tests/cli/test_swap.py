@@ -2,6 +2,7 @@
 
 import json
 import random
+import resource
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from discreet.cli.app import app
 from discreet.errors import Mistakes
+from discreet.pipeline import swap as writing
 from tests.forked import Forked, discreet
 
 HOMES = 400
@@ -215,6 +217,17 @@ def test_places_that_cannot_be_taken_are_refused_before_any_work(
     assert isinstance(done.exception, Mistakes)
     assert told in str(done.exception)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full"]
+
+
+def test_without_room_for_charts_nothing_is_swapped(
+    town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (2**30, 2**30))
+    monkeypatch.setattr(writing, "AtomicFolder", None)
+    done = call(town, tmp_path / "out", "--report", str(tmp_path / "private"))
+    assert isinstance(done.exception, Mistakes)
+    assert "charts need" in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_secret_without_a_file_needs_a_place_for_the_report(town: Path, tmp_path: Path) -> None:
