@@ -463,3 +463,18 @@ def test_a_share_that_fits_no_cube_is_reported_once(command: Command, tmp_path: 
         "noise.split, margin GEO:0",
         "noise.split, margin GEO:2",
     ]
+
+
+@pytest.mark.parametrize("sums", ["", ", sums = true"])
+def test_a_mistake_in_one_cube_is_reported_where_cross_tabulations_are_left_out(
+    command: Command, tmp_path: Path, sums: str
+) -> None:
+    town = build(tmp_path / "town")
+    path = town / "programme.toml"
+    text = path.read_text().replace('weight = "weight"\n', "").partition("[noise]")[0]
+    noise = f'claim = "none"\nnegatives = "keep"\nsplit = {{ margins = "none"{sums} }}\n'
+    path.write_text(
+        f'{text}[[cubes]]\nid = "wrong"\naxes = []\n[noise]\nkind = "geometric"\nepsilon = 9\n{noise}'
+    )
+    (line,) = refused(command, town, *CHECK).splitlines()
+    assert "cubes[3].axes: is empty" in line

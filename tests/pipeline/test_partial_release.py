@@ -156,6 +156,24 @@ def test_sums_are_stated_with_their_variance_and_a_wrong_one_is_found(
     )
 
 
+def test_sums_of_a_release_without_cells_are_verified(tmp_path: Path) -> None:
+    for name in ("SEX", "EDU"):
+        (tmp_path / f"{name}.csv").write_text("code,parent,label\n1,,one\n2,,two\n")
+    (tmp_path / "counts.csv").write_text("SEX,EDU,count\n" + "".join(f"{k},1,0\n" for k in (1, 2)))
+    variables = "".join(f'[variables.{name}]\ncodelist = "{name}.csv"\n' for name in ("SEX", "EDU"))
+    cube = '[[cubes]]\nid = "1"\naxes = ["SEX", "EDU"]\ncounts = { file = "counts.csv", count = "count" }\n'
+    noise = (
+        '[noise]\nkind = "geometric"\nepsilon = 50\nallow_weak = true\nclaim = "none"\nnegatives = "keep"\n'
+    )
+    split = 'split = { margins = "none", sums = true }\n'
+    (tmp_path / "p.toml").write_text(variables + cube + noise + split)
+    protect(
+        load_programme(tmp_path / "p.toml"), SECRET, tmp_path / "r", tmp_path / "r.json", clock=lambda: NOON
+    )
+    assert open_release(tmp_path / "r").manifest.cubes[0].cells == 0
+    assert verify(tmp_path / "r").problems == ()
+
+
 def test_codes_that_do_not_follow_those_above_them_are_found_before_sums_are_compared(
     town: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

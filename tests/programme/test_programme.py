@@ -343,6 +343,7 @@ MISTAKES = [
         "D = 5\n[limits]\ncells = 20",
         "cubes[0]: 27 cells (GEO.L 3 x SEX.SEX 3 x AGE.L 3) are more than limits.cells",
     ),
+    ("D = 5", f"D = 5\n[limits]\ncells = {2**62 + 1}", "limits.cells: 4611686018427387905; it should be"),
     ("D = 5", "D = = 5", "line 45, column 5: is not TOML"),
     ("D = 5", "D = 5\nV = 3", "is not TOML: Cannot overwrite a value"),
     ("D = 5", "D = 5\n[standard]\nprogramme = 'us'", "standard.programme: 'us'; use 'eu-census-2021'"),

@@ -290,6 +290,7 @@ class PrivateMechanism:
         expected = sum(
             crosstab.size * _visible(self.plan.table(crosstab.signature), least)
             for crosstab in self._drawn(cube)
+            if crosstab.signature in self.plan.parameters  # all are, unless the programme has other mistakes
         )
         if expected > self.most_cells:
             value = f"noise would make about {expected:.3g} of {cube.size:.3g} cells visible"

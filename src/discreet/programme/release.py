@@ -53,7 +53,7 @@ class DeclaredRelease(Declared):
 class DeclaredLimits(Declared):
     """Limits on the size of a programme's cubes."""
 
-    cells: Annotated[int, Field(ge=1)] = 200_000_000
+    cells: Annotated[int, Field(ge=1, le=2**62)] = 200_000_000  # positions of cells take 64 bits
     published: Annotated[int, Field(ge=1)] = 50_000_000
 
 

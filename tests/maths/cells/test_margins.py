@@ -159,10 +159,15 @@ def test_all_cells_are_those_of_a_dense_grid(
         assert np.array_equal(sums, wanted[position]), way
 
 
-def test_positions_of_a_cube_that_no_memory_holds(way: str) -> None:
+@pytest.mark.parametrize(
+    "nodes",
+    [(50_000, 3, 5000, 70, 40_000, 900), (9, 60_000, 50_000, 60_000, 500)],
+    ids=["a wide axis first", "more than 2^56 cells at a node of the first axis"],
+)
+def test_positions_of_a_cube_that_no_memory_holds(way: str, nodes: tuple[int, ...]) -> None:
     rng = np.random.default_rng(7)
-    of = listed(rng, (50_000, 3, 5000, 70, 40_000, 900), 300, depth=3)
-    assert prod(of.shape) > 2**60
+    of = listed(rng, nodes, 300, depth=3)
+    assert 2**57 < prod(of.shape) < 2**62
     for largest in (False, True):
         position, sums = of.with_margins(largest)
         assert dict(zip(position.tolist(), sums.tolist(), strict=True)) == brute_force(of, largest), way

@@ -73,7 +73,7 @@ def _sort(place: Any, sums: Any, other_place: Any, other_sums: Any, buckets: Any
     """Sort cells below ``size`` by one byte after the other, least significant first."""
     is_back = True
     shift = 0
-    while (size - 1) >> shift:
+    while shift < 64 and (size - 1) >> shift:
         buckets[:] = 0
         for r in range(place.size):
             buckets[((place[r] >> shift) & 255) + 1] += 1
