@@ -40,6 +40,22 @@ def test_names_of_levels_and_areas_are_shown_whole(opens: Opens) -> None:
     assert page.locator("tbody th .label").evaluate_all(cut) == []
 
 
+BROKEN = """all => all.flatMap(one => [...one.firstChild.data.matchAll(/\\S+/g)].filter(word => {
+  const range = document.createRange();
+  range.setStart(one.firstChild, word.index);
+  range.setEnd(one.firstChild, word.index + word[0].length);
+  return range.getClientRects().length > 1;
+}).map(word => word[0]))"""
+
+
+@pytest.mark.parametrize("rows", [["GEO.M"], ["GEO.M", "SEX"]], ids=["one", "two"])
+def test_words_of_row_headings_are_not_broken_on_a_phone(opens: Opens, rows: list[str]) -> None:
+    page = opens(link(rows=rows, columns=["AGE.L"]), width=390, height=844)
+    shown(page)
+    assert page.locator(".corner .label").all_inner_texts()[0] == "Place of usual residence"
+    assert page.locator(".corner .label").evaluate_all(BROKEN) == []
+
+
 def test_a_heading_that_is_cut_shows_its_whole_text(opens: Opens) -> None:
     name = "a group whose name goes on and on " * 5
     grouped = {"breakdown": "AGE", "groups": {name.strip(): ["Y_LT15"], "b": ["Y15-29"]}}
