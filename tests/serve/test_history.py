@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, cast
 
@@ -262,6 +262,17 @@ def test_only_what_is_published_of_the_same_records_is_public(builder: TableBuil
             kinds.add((found.is_public, unit == one.unit, base == one.base, count == one.count))
     assert {(True, True, True, True), (False, True, True, False), (False, True, False, True)} <= kinds
     assert (False, False, True, True) in kinds
+
+
+def test_tables_that_are_offered_instead_of_a_refused_one_are_answered(ruled: Make) -> None:
+    builder, offered = ruled(history=HistoryRule(success=0.5, largest=1000)), 0
+    for others in combinations(("AGE.M", "EDU", "CAS.H", "LMS.H", "HAR", "OCC"), 2):
+        found = builder.ask(query("GEO.M", *others), "u")
+        if isinstance(found, Refusal):
+            assert found.rule is Rule.HISTORY
+            assert all(builder.preview(one.query, "u").refusal is None for one in found.nearest)
+            offered += len(found.nearest)
+    assert offered > 3
 
 
 @pytest.mark.parametrize("where", ["", 'CAS == "1.1"', 'AGE == "Y_LT15" or LOC == "1"'])
