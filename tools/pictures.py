@@ -81,7 +81,7 @@ def table_builder(browser: Browser, address: str) -> None:
     """The page with a table, with its chart, and on a phone."""
     shown = f"{address}/#{quote(json.dumps(TABLE))}"
     for name, width, height, dark in (
-        ("table-builder", 1200, 720, False),
+        ("table-builder", 1200, 640, False),
         ("table-builder-phone", 390, 780, True),
     ):
         page = page_of(browser, shown, width=width, height=height, dark=dark)

@@ -26,6 +26,7 @@ from discreet.formats.sdmx_ids import code_ids, component_id
 from discreet.formats.sdmx_structures import write_structures
 from discreet.formats.writers import WRITERS, place, with_parquet
 from discreet.formats.xlsx import write_xlsx
+from discreet.programme.cube import Shown
 from discreet.programme.release import ReleaseFormat
 from discreet.tabulate.tables import ProtectedTable
 from tests.release.small import AGE_M, GEO_L, GEO_M, PUBLICATION, SEX, cube, cubes, table
@@ -200,6 +201,20 @@ def test_json_stat_tells_places_hierarchy_and_notes(tmp_path: Path) -> None:
     assert category["child"] == {"_T": ["AT1", "AT2"], "AT1": ["AT11", "AT12"], "AT2": ["AT21"]}
     assert category["label"]["AT21"] == "Kärnten"
     assert any("variance" in note for note in read["note"])
+
+
+def test_json_stat_has_no_value_of_what_is_not_published(small: ProtectedTable, tmp_path: Path) -> None:
+    """An empty cell is 0, also where cells beside it are not published."""
+    of, left_out = small.cube, small.cube.depths[0]
+    part = replace(of, shown=Shown(frozenset(of.depths) - {left_out}))
+    listed = small.cells != 0
+    write_json_stat(
+        dataset_of(ProtectedTable(part, small.cells[listed], small.values[listed])), tmp_path / "a.json"
+    )
+    found = json.loads((tmp_path / "a.json").read_text())["value"]
+    assert found[0] is None, "the total of all"
+    assert None not in found[1:]
+    assert 0 in found
 
 
 def test_weighted_values_are_decimals(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from discreet.serve.question import resolve
 from discreet.serve.records import EncodedUnit, MicrodataSource
 from discreet.tabulate.counter import CubeCounter
 from tests.serve.conftest import SECRET, cells, query
-from tests.serve.test_encoded_unit import block_of, whole
+from tests.serve.test_encoded_unit import block_of, pieces, whole
 
 NAMES = ("AGE", "EDU", "GEO", "SEX")
 
@@ -35,10 +35,12 @@ def axes(programme: Programme) -> list[Breakdown]:
 
 
 @pytest.fixture
-def unit(programme: Programme, axes: list[Breakdown]) -> EncodedUnit:
+def unit(programme: Programme, axes: list[Breakdown], monkeypatch: pytest.MonkeyPatch) -> EncodedUnit:
+    """In two parts."""
+    monkeypatch.setattr(records, "PART", 1000)
     finest = [max(programme.variables[name].breakdowns.values(), key=len) for name in NAMES]
     block = block_of(programme, Cube("", "persons", tuple(finest), count="works"))
-    return EncodedUnit([block], axes)
+    return EncodedUnit(pieces(block, [1500]), axes)
 
 
 def every_cube(programme: Programme) -> list[Cube]:

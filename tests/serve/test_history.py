@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, cast
 
@@ -239,6 +239,54 @@ def test_levels_are_stored_as_signatures_have_them(builder: TableBuilder, names:
     renamed = tuple(replace(axis, variable=name) for axis, name in zip(axes, names, strict=True))
     cube = Cube("", "persons", renamed)
     assert _levels(cube) == [json.dumps(cube.signature(depths).levels) for depths in cube.depths]
+
+
+def collected(builder: TableBuilder, asked: Query) -> tuple[Cube, Collected]:
+    cube = (question := resolve(asked, builder.catalogue)).cube
+    return cube, builder._collecting(question, builder._source.table(cube))[0]
+
+
+def test_only_what_is_published_of_the_same_records_is_public(builder: TableBuilder) -> None:
+    """Neither the same cross-tabulations of a counted column, of another population or of another unit."""
+    catalogue, kinds = builder.catalogue, set()
+    for one in catalogue.tables:
+        for unit, base, count in product(
+            {one.unit, "households"}, {one.base, "", 'SEX == "1"'}, {one.count, "works", ""}
+        ):
+            axes = [name for name in one.axes if unit in catalogue.variables[name.partition(".")[0]].units]
+            if (count and unit != "persons") or (base and unit != "persons"):
+                continue
+            cube, found = collected(builder, query(*axes, where=base, count=count, unit=unit))
+            published = all(cube.signature(depths) in catalogue.published for depths in cube.depths)
+            assert found.is_public == published, cube.signature(cube.depths[-1])
+            kinds.add((found.is_public, unit == one.unit, base == one.base, count == one.count))
+    assert {(True, True, True, True), (False, True, True, False), (False, True, False, True)} <= kinds
+    assert (False, False, True, True) in kinds
+
+
+def test_tables_that_are_offered_instead_of_a_refused_one_are_answered(ruled: Make) -> None:
+    builder, offered = ruled(history=HistoryRule(success=0.5, largest=1000)), 0
+    for others in combinations(("AGE.M", "EDU", "CAS.H", "LMS.H", "HAR", "OCC"), 2):
+        found = builder.ask(query("GEO.M", *others), "u")
+        if isinstance(found, Refusal):
+            assert found.rule is Rule.HISTORY
+            assert all(builder.preview(one.query, "u").refusal is None for one in found.nearest)
+            offered += len(found.nearest)
+    assert offered > 3
+
+
+@pytest.mark.parametrize("where", ["", 'CAS == "1.1"', 'AGE == "Y_LT15" or LOC == "1"'])
+def test_depths_of_cross_tabulations_are_along_the_variables_of_axes_and_filters(
+    builder: TableBuilder, where: str
+) -> None:
+    group = Axis("AGE", groups=(Group("young", ("Y_LT15",)),))
+    for axes in ((Axis("SEX"), Axis("EDU")), (Axis("SEX"), group, Axis("EDU"))):
+        cube, found = collected(builder, Query("persons", axes, where))
+        roots = {axis.variable: axis.root for axis in cube.axes}
+        assert len(found.tables) == len(cube.depths)
+        for name, depths in found.tables.items():
+            sides = {one.name: depth for one, depth in zip(found.shown.sides, depths, strict=True) if depth}
+            assert sides == {roots[variable]: depth for variable, depth in json.loads(name)}
 
 
 def test_a_margin_that_others_sharpen_is_judged_again(where: str) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from discreet.errors import DatabaseUnavailable
 from discreet.io.store import Database, Journal
-from discreet.maths.attacks.information import FEWEST, Side, exact, least_variances, side, typical
+from discreet.maths.attacks.information import FEWEST, Ladder, Side, exact, least_variances, side, typical
 from discreet.programme.serve import Action, HistoryRule
 from discreet.serve import history_chain
 from discreet.serve.answer import Refusal
@@ -29,7 +29,7 @@ from discreet.serve.http.limits import WorkerPool
 from discreet.serve.http.settings import Limits
 from discreet.serve.information import blocks_of
 from tests.cases import BOTH_DATABASES, few
-from tests.serve.test_history import EVEN, VARIANCE, history, no_difference, table
+from tests.serve.test_history import EVEN, VARIANCE, Even, history, no_difference, table
 from tests.waiting import PATIENCE
 
 Floats = NDArray[np.float64]
@@ -278,6 +278,25 @@ def test_every_question_is_answered_as_by_the_plain_rule(where: str, rule: Histo
     assert {"answered", "refused"} <= said
     assert ("history" in said) == rule.averages
     assert ("difference" in said) == (rule.difference is not None)
+
+
+def uneven(_population: Even, variable: str) -> Ladder:
+    """Codes of many sizes, those of capital letters in groups of one, four and five."""
+    groups, sizes = np.array([0, *[1] * 5, *[2] * 4]), np.array([5, 1, 1, 1, 1, 1, 30, 30, 20, 10]) * 1e4
+    leaves = np.arange(2 if variable.islower() else 10)
+    levels = (0 * leaves, leaves) if variable.islower() else (0 * leaves, groups, leaves)
+    return Ladder(levels, sizes[-len(leaves) :] * 1e6 / sizes[-len(leaves) :].sum())
+
+
+@pytest.mark.parametrize("success", [0.6, 0.65])
+def test_counts_of_uneven_codes_are_judged_as_by_the_plain_rule(
+    where: str, success: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where contrasts of codes overlap, the two sums of information differ, and so do the bounds that they give."""
+    monkeypatch.setattr(Even, "ladder", uneven)
+    ways, kinds = compare(where, HistoryRule(success=success, largest=300_000), 120, 3)
+    assert ways["at once"] > 10
+    assert kinds["refused", "history"] > 10
 
 
 def chained(where: str, rule: HistoryRule = RULES[0], *, user: str = "u") -> History:

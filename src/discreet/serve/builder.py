@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import Mistakes
+from discreet.errors import DatabaseUnavailable, Mistakes
 from discreet.formats.dataset import part_of
 from discreet.programme.codelist import Breakdown
 from discreet.programme.cube import Cube
@@ -385,11 +385,7 @@ class TableBuilder:
         question = self._resolved(query)
         needs_job = question.cells > self.catalogue.rule.cells
         verdict = self._verdict(question, job=needs_job)
-        refusal = verdict.refusal
-        if refusal is None and self._accounts is None and self._history.is_guarded:
-            table = self._source.table(question.cube)
-            judged = self._history.look(user, *self._collecting(question, table))
-            refusal = judged if isinstance(judged, Refusal) else None
+        refusal = verdict.refusal or self._refused_by_history(question, user)
         found = Preview(
             question.query,
             question.cells,
@@ -430,16 +426,26 @@ class TableBuilder:
             return Verdict()
         return judge_cells(question, self._source.table, rule)
 
+    def _refused_by_history(self, question: Question, user: str) -> Refusal | None:
+        """The refusal of a table that would be added to the history of a user; nothing is stored."""
+        if self._accounts is not None or not self._history.is_guarded:
+            return None
+        table = self._source.table(question.cube)
+        judged = self._history.look(user, *self._collecting(question, table))
+        return judged if isinstance(judged, Refusal) else None
+
     def _with_nearest(self, refusal: Refusal, question: Question, user: str) -> Refusal:
-        """The refusal with tables that pass the rules and that the user can pay."""
+        """The refusal with tables that pass the rules, and the history of the user or what they can pay."""
 
         def passes(query: Query) -> bool:
             try:
                 found = self._resolved(query)
                 if self._verdict(found, job=False).refusal is not None:
                     return False
-                return self._accounts is None or self._accounts.refusal(user, found.cube) is None
-            except Mistakes:
+                if self._accounts is not None:
+                    return self._accounts.refusal(user, found.cube) is None
+                return self._refused_by_history(found, user) is None
+            except (Mistakes, DatabaseUnavailable):
                 return False
 
         offers = nearest(question.query, self.catalogue, passes)

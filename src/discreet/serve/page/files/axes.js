@@ -75,7 +75,7 @@ function card(drawn, axis, side, place) {
   );
 }
 
-const longestWord = (caption) => Math.max(...caption.split(/[\s-]+/).map((word) => word.length));
+const longestWord = (caption) => Math.max(4, ...caption.split(/[\s-]+/).map((word) => word.length));
 
 /** Earlier and later in the list; where cards are next to each other, one way is enough to reach every order. */
 function stepButtons(drawn, side, place, caption, name) {

@@ -108,10 +108,11 @@ function widthOfStub(axis, textOf, name, { narrow, measure, axes, indents, hasFo
   const widths = shown.map((place) => measure(textOf(axis, place)) + (narrow ? 6 : 14) * indents.get(place));
   const word = Math.max(...name.split(/\s+/).map(measure));
   const inLines = Math.max(0.6 * measure(name), word); // above several columns there is room for two
-  const heading = narrow ? word : (hasLines ? inLines : measure(name)) + (hasFolds ? 16 : 0); // a narrow one is wrapped
+  const heading = (narrow ? word : hasLines ? inLines : measure(name)) + (hasFolds ? 16 : 0); // a narrow one is wrapped
   const longest = widths.reduce((most, width) => Math.max(most, width), heading);
   const room = narrow ? 18 + (hasFolds ? 15 : 0) : 30 + (hasFolds ? 22 : 0);
-  return within(narrow ? 84 : NARROW_STUB, room + longest, narrow ? (axes > 1 ? 104 : Math.min(200, window.innerWidth * 0.45)) : MOST_STUB);
+  if (!narrow) return within(NARROW_STUB, room + longest, MOST_STUB);
+  return within(84, room + longest, axes > 1 ? within(104, room + heading, 132) : Math.min(200, window.innerWidth * 0.45));
 }
 
 /** The width of each innermost column, and how many lines the longest of their headers needs. */
