@@ -107,8 +107,10 @@ def test_what_is_no_manifest_is_refused(text: str, tmp_path: Path) -> None:
         read_manifest(tmp_path)
 
 
-@pytest.mark.parametrize("place", ["/etc/passwd", "../x", "a/../../x", ""])
-def test_a_manifest_cannot_point_out_of_its_folder(place: str) -> None:
+@pytest.mark.parametrize(
+    "place", ["/etc/passwd", "../x", "a/../../x", "", "a/" + "x" * 256, "ä" * 128, "a/" * 501 + "x"]
+)
+def test_a_manifest_cannot_point_out_of_its_folder_or_to_what_no_file_is(place: str) -> None:
     with pytest.raises(ValidationError):
         FileEntry(path=place, sha256="", bytes=0)
 

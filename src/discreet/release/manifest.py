@@ -43,11 +43,16 @@ class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False, defer_build=True)
 
 
+LONGEST_NAME, LONGEST_PLACE = 255, 1_000  # bytes; no file system has longer names
+
+
 def _inside(place: str) -> str:
-    """Paths of a manifest must not leave its folder."""
+    """Paths of a manifest must not leave its folder, and be such as a file can have."""
     path = PurePosixPath(place)
     if path.is_absolute() or ".." in path.parts or not path.parts:
         raise ValueError("must be inside the release")
+    if len(place.encode()) > LONGEST_PLACE or any(len(name.encode()) > LONGEST_NAME for name in path.parts):
+        raise ValueError("is longer than the path of a file can be")
     return place
 
 

@@ -62,9 +62,9 @@ def write_codes(axis: Breakdown, path: Path) -> None:
 
 def read_rows(path: Path) -> list[list[str]]:
     """The rows of a CSV file of a release; none where it cannot be read, or is no file: a pipe may never end."""
-    if not path.is_file():
-        return []
     try:
+        if not path.is_file():
+            return []
         with path.open(encoding="utf-8", newline="") as file:
             return list(csv.reader(file))
     except (OSError, UnicodeDecodeError, csv.Error):
