@@ -346,6 +346,8 @@ def test_a_snapshot_of_other_data(office: Office) -> None:
         (("--out", "persons.parquet"), "release folder: is a file"),
         (("--out", "other"), "exists and is not a release of Discreet"),
         (("--out", "new", "--private-manifest", "new/p.json"), "is inside the release"),
+        (("--out", "new", "--register", "new"), "register: is inside the release"),
+        (("--out", "new", "--register", "new/secret.register"), "register: is inside the release"),
         (("--out", "new", "--earlier", "other"), "give the folder of a release"),
         (("--out", "new", "--ledger", "l.db"), "a ledger without an account"),
         (("--out", "new", "--ledger", "no.db", "--account", "a"), "no such file"),

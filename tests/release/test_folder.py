@@ -80,6 +80,22 @@ def test_a_folder_that_is_no_release_is_left_alone(tmp_path: Path) -> None:
     assert beside(tmp_path / "r") == {"r"}
 
 
+def test_a_release_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    """A secret that someone put there would be removed with the release."""
+    publish(tmp_path / "r")
+    (tmp_path / "r/parquet").mkdir(exist_ok=True)
+    (tmp_path / "r/parquet/.DS_Store").write_text("")
+    publish(tmp_path / "r", version=1)
+    (tmp_path / "r/private").mkdir()
+    (tmp_path / "r/private/secret.key").write_text("ab" * 32)
+    with pytest.raises(
+        Mistakes, match=r"has the file 'private/secret\.key', which is not one of the release; move it"
+    ):
+        publish(tmp_path / "r", version=2)
+    assert (tmp_path / "r/private/secret.key").exists()
+    assert beside(tmp_path / "r") == {"r"}
+
+
 def test_a_file_at_the_target_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "r").write_text("text")
     with pytest.raises(Mistakes, match="is a file"):

@@ -150,6 +150,14 @@ def test_a_threshold_that_cannot_be_told_from_a_whole_number_is_refused(whole: i
             "noise": "hellinger",
             "tables": [{"parameter": "1/100000", "rows": [{"first": 0, "last": 1, "sha256": ""}]}],
         },
+        {
+            "noise": "geometric",
+            "tables": [{"parameter": "-1/80", "rows": [{"first": -9, "last": 9, "sha256": ""}]}],
+        },
+        {
+            "noise": "hellinger",
+            "tables": [{"parameter": "-1", "rows": [{"first": 0, "last": 1, "sha256": ""}]}],
+        },
     ],
     ids=str,
 )

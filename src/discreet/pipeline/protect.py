@@ -50,6 +50,7 @@ from discreet.release.manifest import (
     FileEntry,
     Manifest,
     PrivateManifest,
+    require_outside,
     require_private_place,
     write_private_manifest,
 )
@@ -205,6 +206,9 @@ def prepare(
     with errors.gathering():
         if out is not None and private is not None:
             require_private_place(private, out)
+    with errors.gathering():
+        if out is not None and register is not None:
+            require_outside(register.path, "register", out)
     with errors.gathering():
         if out is not None:
             require_replaceable(out)

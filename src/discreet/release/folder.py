@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -12,11 +13,19 @@ from urllib.parse import quote
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from discreet.errors import mistake
+from discreet.errors import BrokenRelease, mistake
 from discreet.io.atomic_folder import PUBLIC, AtomicFolder, require_free
 from discreet.lazy import lazily
 from discreet.programme.release import ReleaseFormat
-from discreet.release.manifest import MANIFEST, SIGNATURE, CubeEntry, FileEntry, Manifest, is_release
+from discreet.release.manifest import (
+    MANIFEST,
+    SIGNATURE,
+    CubeEntry,
+    FileEntry,
+    Manifest,
+    is_release,
+    read_manifest,
+)
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -181,11 +190,37 @@ def require_replaceable(out: Path) -> None:
 
 
 def _replaceable(target: Path, option: str) -> None:
-    """Accept a new path or a release of Discreet: nothing else is ever replaced."""
+    """Accept a new path or a release of Discreet without other files: nothing else is ever replaced."""
     if not target.is_dir() or not any(target.iterdir()):
         require_free(target, option)
     elif not is_release(target):
         raise mistake(target, option, "exists and is not a release of Discreet", "give another folder")
+    elif others := _others(target):
+        remedy = "move it out, or give another folder: the release that is there is removed"
+        raise mistake(target, option, f"has the file {others[0]!r}, which is not one of the release", remedy)
+
+
+def _others(release: Path) -> list[str]:
+    """The files of a release folder that are not of the release, hidden ones aside; none known of a damaged one."""
+    try:
+        found = unlisted(files_in(release), read_manifest(release))
+    except BrokenRelease:
+        return []
+    return [path for path in found if not any(name.startswith(".") for name in path.split("/"))]
+
+
+def files_in(folder: Path) -> Iterator[str]:
+    """The paths of all files and links in a folder, relative to it."""
+    for parent, folders, names in os.walk(folder):
+        linked = [name for name in folders if Path(parent, name).is_symlink()]  # os.walk does not enter these
+        for name in (*names, *linked):
+            yield Path(parent, name).relative_to(folder).as_posix()
+
+
+def unlisted(present: Iterable[str], manifest: Manifest) -> list[str]:
+    """The paths that a manifest does not list."""
+    listed = {file.path for file in manifest.all_files()}
+    return sorted(set(present) - {MANIFEST, SIGNATURE} - listed)
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -372,12 +372,15 @@ class PrivateManifest:
     notes: tuple[str, ...] = ()
 
 
+def require_outside(path: Path, what: str, release: Path) -> None:
+    """Refuse a confidential file in a release, or in its place."""
+    if path.resolve().is_relative_to(release.resolve()):
+        raise mistake(path, what, "is inside the release", "store it next to the secret instead")
+
+
 def require_private_place(path: Path, release: Path) -> None:
     """Refuse a path inside the release or one that cannot be written, before any work is done."""
-    if path.resolve().is_relative_to(release.resolve()):
-        raise mistake(
-            path, "private manifest", "is inside the release", "store it next to the secret instead"
-        )
+    require_outside(path, "private manifest", release)
     if not os.access(path.resolve().parent, os.W_OK):
         raise mistake(path, "private manifest", "cannot be written there", "give another path")
     if path.is_symlink() or (path.exists() and not _is_private_manifest(path)):

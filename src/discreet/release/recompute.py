@@ -197,6 +197,8 @@ def _problems(document: Document) -> Iterator[str]:
     tables: dict[Fraction, list[Table]] = {}
     for entry in document["tables"]:
         parameter = Fraction(entry["parameter"])
+        if parameter <= 0:  # no probability is ever negligible
+            raise TooMuch
         rows = [_table(document, parameter, count, row) for count, row in enumerate(entry["rows"])]
         tables[parameter] = rows
         if [table.digest() for table in rows] != [row["sha256"] for row in entry["rows"]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,10 +23,9 @@ from discreet.programme.codelist import TOTAL
 from discreet.programme.cube import crossed
 from discreet.programme.release import ReleaseFormat
 from discreet.release.additivity import sum_problems
-from discreet.release.folder import file_sha256
+from discreet.release.folder import file_sha256, files_in, unlisted
 from discreet.release.manifest import (
     MANIFEST,
-    SIGNATURE,
     AxisEntry,
     CubeEntry,
     FileEntry,
@@ -570,21 +568,14 @@ def _cube_problems(cube: CubeEntry, listed: set[str]) -> Iterator[str]:
 
 def _file_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
     listed = {file.path: file for file in manifest.all_files()}
-    present = set(_present(folder))
-    for path in sorted(present - {MANIFEST, SIGNATURE, *listed}):
+    present = set(files_in(folder))
+    for path in unlisted(present, manifest):
         yield f"{path}: not listed in the manifest"
     for path, file in sorted(listed.items()):
         if path not in present:
             yield f"{path}: missing"
         elif not _matches(folder / path, file):
             yield f"{path}: its content does not match the manifest"
-
-
-def _present(folder: Path) -> Iterator[str]:
-    for parent, folders, names in os.walk(folder):
-        linked = [name for name in folders if Path(parent, name).is_symlink()]  # os.walk does not enter these
-        for name in (*names, *linked):
-            yield Path(parent, name).relative_to(folder).as_posix()
 
 
 def _matches(path: Path, file: FileEntry) -> bool:
