@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.audit.evidence import published
 from discreet.errors import BrokenRelease
 from discreet.programme.codelist import Code, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.programme.filter import parse_filter
-from discreet.release import possible
+from discreet.release import reader
 from discreet.release import verify as compare
 from discreet.release.manifest import Manifest, read_manifest
 from discreet.release.verify import verify
@@ -228,7 +229,7 @@ def test_codelists_of_more_levels_or_cells_than_a_cube_can_have_are_found(
     axes: int, codes: int, is_chain: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They would be counted out one by one, and positions of cells would not fit into 64 bits."""
-    monkeypatch.setattr(possible, "MOST_CROSSTABS", 6**4 - 1 if is_chain else 2**12)
+    monkeypatch.setattr(reader, "MOST_CROSSTABS", 6**4 - 1 if is_chain else 2**12)
     names = [f"V{k}" for k in range(axes)]
     above = ["", *(str(code) for code in range(codes - 1))] if is_chain else [""] * codes
     tree = codelist("V", [Code(str(code), parent, "") for code, parent in enumerate(above)])
@@ -236,6 +237,8 @@ def test_codelists_of_more_levels_or_cells_than_a_cube_can_have_are_found(
     publish(tmp_path / "r", tables=[ProtectedTable(of, np.zeros(1, np.int64), np.full(1, 5))])
     message = "cube 1: its codelists have more codes or levels than those of a cube can have"
     assert verify(tmp_path / "r").problems == (message,)
+    with pytest.raises(BrokenRelease, match=message):  # nor does an attack try
+        published(reader.open_release(tmp_path / "r"))
 
 
 @pytest.mark.parametrize(

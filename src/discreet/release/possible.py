@@ -5,7 +5,6 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +19,9 @@ from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.publishing import UNCHANGED, Publishing
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import CubeEntry, Manifest
-from discreet.release.reader import PublishedCodes, Values, read_codes
+from discreet.release.reader import PublishedCodes, Values, read_codes, size_problem
 
 LARGEST = 2**53  # beyond it neither a count nor a sum is exact in every format
-MOST_CELLS = 2**62  # possible ones of a cube: cells are numbered in 64 bits
-MOST_CROSSTABS = 2**24  # of a cube, which are all looked at
 
 
 def unusual_files(folder: Path) -> Iterator[str]:
@@ -79,18 +76,8 @@ def _axis_problems(cube: CubeEntry, known: Mapping[str, PublishedCodes]) -> Iter
         found = len(known[axis.codelist].codes)
         if found != axis.codes:
             yield f"cube {cube.id}: the manifest states {axis.codes} codes of {axis.breakdown}, its list has {found}"
-    lists = [known[axis.codelist] for axis in cube.axes]
-    many_cells = prod(len(listed.codes) for listed in lists) > MOST_CELLS
-    if many_cells or prod(_deepest(listed) + 1 for listed in lists) > MOST_CROSSTABS:
-        yield f"cube {cube.id}: its codelists have more codes or levels than those of a cube can have"
-
-
-def _deepest(listed: PublishedCodes) -> int:
-    """How many levels there are below the total."""
-    depths: dict[str, int] = {}
-    for code, parent in zip(listed.codes, listed.parents, strict=True):
-        depths[code] = depths.get(parent, -1) + 1
-    return max(depths.values())
+    if problem := size_problem(cube, [known[axis.codelist] for axis in cube.axes]):
+        yield problem
 
 
 @dataclass(frozen=True)
