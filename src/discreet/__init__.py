@@ -228,6 +228,9 @@ class _Command:
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(f"discreet.{self.__name__}"), name)
 
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        return __getattr__, (self.__name__,)
+
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
 
@@ -257,8 +260,7 @@ def __getattr__(name: str) -> Any:
         found = getattr(import_module(f"discreet.{_HOMES[name]}"), name)
     if name in _COMMANDS:
         found = _Command(name, found)
-    globals()[name] = found
-    return found
+    return globals().setdefault(name, found)  # that of another thread, where one was faster
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,9 @@
 """Every command has its function in the library, and messages of the library name its arguments."""
 
 import ast
+import copy
 import inspect
+import pickle
 import re
 import subprocess
 import sys
@@ -40,6 +42,16 @@ def test_every_command_has_a_function() -> None:
             assert first in ds.__all__
             value = getattr(ds, first)
             assert all(hasattr(value, one) for one in rest)
+
+
+def test_every_name_is_pickled_and_copied_as_itself() -> None:
+    """Pools of processes do it with functions; threads that use a name first at once have the same object."""
+    for name in ds.__all__:
+        found = getattr(ds, name)
+        if not inspect.ismodule(found):
+            assert pickle.loads(pickle.dumps(found)) is found, name
+            assert copy.deepcopy(found) is found, name
+            assert ds.__getattr__(name) is found, name
 
 
 def results() -> dict[str, Any]:

@@ -60,6 +60,7 @@ TEXTS = st.one_of(
     st.integers().map(str),
     st.floats().map(str),
     st.sampled_from(["geometric", "Laplace", "laplace", "/", ".", "nan", "inf", "1_0", "-0", "007", "1.0"]),
+    st.sampled_from(["x" * 300, "/etc/passwd/x"]),
 )
 
 
@@ -97,7 +98,7 @@ def test_defaults_are_read_as_by_typer(name: str, value: object) -> None:
 
 
 def test_a_path_that_cannot_be_read_is_left_to_typer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode == os.F_OK)
     assert "is not readable" in read("path", __file__, plainly=True)
     with pytest.raises(NoPlainValue):
         plain(__file__, Path)

@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.audit.evidence import published
 from discreet.errors import BrokenRelease
+from discreet.programme.codelist import Code, breakdown, codelist
 from discreet.programme.cube import Cube
 from discreet.programme.filter import parse_filter
+from discreet.release import reader
 from discreet.release import verify as compare
 from discreet.release.manifest import Manifest, read_manifest
 from discreet.release.verify import verify
@@ -146,6 +149,10 @@ def rows_of(path: Path) -> pa.Table:
             lambda rows: as_parquet(rows.set_column(7, "value", rows["value"].cast(pa.float64()))),
             "columns of its axes",
         ),
+        (
+            lambda rows: as_parquet(rows.set_column(7, "value", rows["value"].cast(pa.float16()))),
+            "columns of its axes",
+        ),
         (lambda rows: as_parquet(rows.take(list(range(len(rows)))[::-1])), "order of its codes"),
         (
             lambda rows: as_parquet(pa.concat_tables([rows.slice(1), rows.slice(len(rows) - 1)])),
@@ -215,6 +222,36 @@ def test_a_forged_codelist_is_found(content: bytes, tmp_path: Path) -> None:
     forge(tmp_path / "r", "codelists/SEX.csv", content)
     (problem,) = verify(tmp_path / "r").problems
     assert "codelists/SEX.csv" in problem
+
+
+@pytest.mark.parametrize(("axes", "codes", "is_chain"), [(4, 5, True), (12, 40, False)])
+def test_codelists_of_more_levels_or_cells_than_a_cube_can_have_are_found(
+    axes: int, codes: int, is_chain: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would be counted out one by one, and positions of cells would not fit into 64 bits."""
+    monkeypatch.setattr(reader, "MOST_CROSSTABS", 6**4 - 1 if is_chain else 2**12)
+    names = [f"V{k}" for k in range(axes)]
+    above = ["", *(str(code) for code in range(codes - 1))] if is_chain else [""] * codes
+    tree = codelist("V", [Code(str(code), parent, "") for code, parent in enumerate(above)])
+    of = cube("1", *(breakdown(name, name, tree, tree.leaves) for name in names))
+    publish(tmp_path / "r", tables=[ProtectedTable(of, np.zeros(1, np.int64), np.full(1, 5))])
+    message = "cube 1: its codelists have more codes or levels than those of a cube can have"
+    assert verify(tmp_path / "r").problems == (message,)
+    with pytest.raises(BrokenRelease, match=message):  # nor does an attack try
+        published(reader.open_release(tmp_path / "r"))
+
+
+@pytest.mark.parametrize(
+    ("stated", "problems"),
+    [("sums", ()), ("public", ("cube 1: its public total is not the None that the manifest states",))],
+)
+def test_a_cube_without_cells_may_state_sums(stated: str, problems: tuple[str, ...], tmp_path: Path) -> None:
+    nothing = np.zeros(0, np.int64)
+    publish(tmp_path / "r", tables=[ProtectedTable(cube("1", SEX), nothing, nothing)])
+    content = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    content["cubes"][0][stated] = ["SEX:1"]
+    reseal(tmp_path / "r", {"cubes": content["cubes"]})
+    assert verify(tmp_path / "r").problems == problems
 
 
 def test_no_release_is_an_error(tmp_path: Path) -> None:

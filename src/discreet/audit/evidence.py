@@ -21,7 +21,7 @@ from discreet.programme.definitions import NO_DEFINITION
 from discreet.programme.programme import Programme
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import AxisEntry, CubeEntry
-from discreet.release.reader import CubeFile, PublishedCodes, Release
+from discreet.release.reader import CubeFile, PublishedCodes, Release, size_problem
 
 if TYPE_CHECKING:
     from discreet.release import hierarchy
@@ -316,6 +316,8 @@ class _Reader:
         file = entry.file(ReleaseFormat.PARQUET)
         if file is None or not (self._release.folder / file.path).is_file():
             raise BrokenRelease(f"cube {entry.id}: its Parquet file is missing; fetch the release again")
+        if problem := size_problem(entry, [self._codes[axis.breakdown] for axis in entry.axes]):
+            raise BrokenRelease(f"{problem}; fetch the release again")
         axes = tuple(self._axes[axis.breakdown] for axis in entry.axes)
         cube = Cube(
             entry.id, entry.unit, axes, count=entry.count or None, title=entry.title, source=entry.source

@@ -65,7 +65,7 @@ def plain(value: Any, kind: Any) -> Any:
     if type(value) is kind and kind in {str, int, float}:
         return value
     if kind is Path and isinstance(value, str | Path):
-        if not Path(value).exists() or os.access(value, os.R_OK):
+        if not os.access(value, os.F_OK) or os.access(value, os.R_OK):  # as where a name is too long
             return Path(value)
     elif isinstance(value, str) and kind is int and WHOLE.fullmatch(value):
         return int(value)

@@ -19,7 +19,7 @@ from discreet.maths.noise.hellinger import PTableLaw
 from discreet.maths.noise.publishing import UNCHANGED, Publishing
 from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import CubeEntry, Manifest
-from discreet.release.reader import PublishedCodes, Values, read_codes
+from discreet.release.reader import PublishedCodes, Values, read_codes, size_problem
 
 LARGEST = 2**53  # beyond it neither a count nor a sum is exact in every format
 
@@ -76,6 +76,8 @@ def _axis_problems(cube: CubeEntry, known: Mapping[str, PublishedCodes]) -> Iter
         found = len(known[axis.codelist].codes)
         if found != axis.codes:
             yield f"cube {cube.id}: the manifest states {axis.codes} codes of {axis.breakdown}, its list has {found}"
+    if problem := size_problem(cube, [known[axis.codelist] for axis in cube.axes]):
+        yield problem
 
 
 @dataclass(frozen=True)
@@ -117,10 +119,9 @@ def impossible_values(folder: Path, manifest: Manifest, cube: CubeEntry) -> str 
     try:
         with pq.ParquetFile((folder / file.path).absolute()) as stored:
             column = stored.read(columns=[VALUE])[VALUE]
-        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        if column.type not in (pa.int64(), pa.float64()):
             return None
-        values = column.to_numpy()
-        return PossibleValues.of(manifest, cube).problem(values)
+        return PossibleValues.of(manifest, cube).problem(column.to_numpy())
     except (*UNREADABLE, KeyError, TypeError, IndexError):
         return None  # damaged, or not the columns of a cube: reported where cells are compared
 

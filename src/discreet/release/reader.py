@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -25,6 +26,8 @@ from discreet.programme.release import ReleaseFormat
 from discreet.release.manifest import CubeEntry, Manifest, read_manifest
 
 HEADER = ("code", "parent", "label")
+MOST_CELLS = 2**62  # possible ones of a cube: cells are numbered in 64 bits
+MOST_CROSSTABS = 2**24  # of a cube, which are all looked at
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,22 @@ def read_codes(path: Path) -> PublishedCodes:
     labels = tuple(text_in(row, LABEL) for row in texts) or tuple(row[2] for row in rows[1:])
     defined = {row["code"]: found for row in texts if (found := definition_in(row))}
     return PublishedCodes(codes, parents, (TOTAL_LABEL, *labels[1:]), defined)
+
+
+def size_problem(cube: CubeEntry, lists: Sequence[PublishedCodes]) -> str:
+    """What is wrong with codelists whose cells cannot be numbered, or levels not be listed; empty otherwise."""
+    many_cells = prod(len(listed.codes) for listed in lists) > MOST_CELLS
+    if many_cells or prod(_deepest(listed) + 1 for listed in lists) > MOST_CROSSTABS:
+        return f"cube {cube.id}: its codelists have more codes or levels than those of a cube can have"
+    return ""
+
+
+def _deepest(listed: PublishedCodes) -> int:
+    """How many levels there are below the total."""
+    depths: dict[str, int] = {}
+    for code, parent in zip(listed.codes, listed.parents, strict=True):
+        depths[code] = depths.get(parent, -1) + 1
+    return max(depths.values())
 
 
 @dataclass(frozen=True)
