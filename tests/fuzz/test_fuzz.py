@@ -172,7 +172,7 @@ def test_files_inside_folders_are_removed_too(folder: Path) -> None:
 
 
 def test_two_judgements_are_found_where_there_are_two(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.cli.check.check_data", lambda *_, **__: ())
+    monkeypatch.setattr("discreet.pipeline.check.check_data", lambda *_, **__: ())
     with fuzzer(1, folder) as one:
         persons = town.persons()
         persons["sex"][0] = "x"
