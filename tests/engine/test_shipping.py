@@ -68,7 +68,7 @@ def test_a_zip_file_makes_the_same_release(
     wanted = office.run(office.twin, tmp_path / "embedded")
     monkeypatch.setenv("PYSPARK_PYTHON", str(python_with(tmp_path / "node", libraries)))
     assert office.run(office.programme, tmp_path / "release") == wanted
-    assert list((tmp_path / "cache").rglob("*.nbc"))
+    assert list((tmp_path / "cache").rglob("*.kernel"))
 
 
 @pytest.mark.long

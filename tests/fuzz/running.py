@@ -327,8 +327,8 @@ def watched(
     while first < number:
         call = [sys.executable, "-m", "tests.fuzz.running", str(number), str(seed)]
         call += ["--first", str(first), "--folder", str(folder), "--targets", *targets]
-        worker = subprocess.Popen(call, cwd=ROOT, stdout=subprocess.PIPE)
-        first = _watch(worker, first, number, found, told)
+        with subprocess.Popen(call, cwd=ROOT, stdout=subprocess.PIPE) as worker:
+            first = _watch(worker, first, number, found, told)
     return found
 
 

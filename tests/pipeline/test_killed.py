@@ -57,6 +57,7 @@ def rounds(census: Path, tmp_path: Path, kills: int) -> None:
         running.communicate()
         assert contents(out) in wanted
         assert verify(out).passed
+    finish(command(census, second, out))
     finish(command(census, first, out))
     assert contents(out) == wanted[0]
     left = {path.name for path in tmp_path.iterdir()} - {"a", "b", "release"}

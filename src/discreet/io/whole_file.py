@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from discreet.errors import mistake
@@ -14,16 +15,20 @@ from discreet.io.ending import putting
 
 OWNER_ONLY_FILE = 0o600
 PUBLIC_FILE = 0o666  # before the user's umask
+_RANDOM = 8  # bytes in the name of a draft
 _SHOWN = 40  # characters of a name, which with its draft's must not be too long for the file system
 
 
 @contextmanager
 def whole_file(path: Path, mode: int) -> Iterator[Path]:
-    """A path to write a file to; it replaces ``path`` when the block ends, and is removed if the block fails."""
+    """A path to write a file to; it replaces ``path`` when the block ends, and is removed if the block fails.
+
+    A process that is killed leaves its draft, without the lock on it; the next one that writes the file removes it.
+    """
     _require_replaceable(path)
-    draft = path.with_name(f".{path.name[:_SHOWN]}.{secrets.token_hex(8)}{path.suffix[:_SHOWN]}")
+    _remove_abandoned(path)
+    draft, lock = _locked_draft(path, mode)
     try:
-        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
         yield draft
         sync(draft)
         with putting(str(path)):
@@ -31,6 +36,49 @@ def whole_file(path: Path, mode: int) -> Iterator[Path]:
         sync(path.parent)
     finally:
         draft.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _locked_draft(path: Path, mode: int) -> tuple[Path, int]:
+    """A new file beside the path, and the descriptor that has its lock, where the file system has locks."""
+    while True:
+        draft = path.with_name(f"{_beginning(path)}{secrets.token_hex(_RANDOM)}{path.suffix[:_SHOWN]}")
+        lock = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if draft.exists():
+            return draft, lock
+        os.close(lock)  # taken for abandoned before it was locked
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove the drafts of a file that no process has locked."""
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in entries:
+            middle = entry.name.removeprefix(_beginning(path)).removesuffix(path.suffix[:_SHOWN])
+            is_draft = entry.name == f"{_beginning(path)}{middle}{path.suffix[:_SHOWN]}" and _is_random(
+                middle
+            )
+            if is_draft and entry.is_file(follow_symlinks=False):
+                _remove_unlocked(Path(entry.path))
+
+
+def _remove_unlocked(draft: Path) -> None:
+    with suppress(OSError):
+        lock = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            draft.unlink()
+        finally:
+            os.close(lock)
+
+
+def _beginning(path: Path) -> str:
+    return f".{path.name[:_SHOWN]}."
+
+
+def _is_random(text: str) -> bool:
+    return len(text) == 2 * _RANDOM and set(text) <= set("0123456789abcdef")
 
 
 def _require_replaceable(path: Path) -> None:
