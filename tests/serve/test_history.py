@@ -27,6 +27,8 @@ from discreet.serve.jobs_store import Store
 from discreet.serve.open import TableBuilder
 from discreet.serve.query import Axis, Group, Query
 from discreet.serve.question import resolve
+from discreet.serve.records import MicrodataSource
+from discreet.tabulate.tables import ProtectedTable
 from tests.cases import BOTH_DATABASES, few
 from tests.serve.conftest import NOON, cells, query
 
@@ -273,6 +275,28 @@ def test_tables_that_are_offered_instead_of_a_refused_one_are_answered(ruled: Ma
             assert all(builder.preview(one.query, "u").refusal is None for one in found.nearest)
             offered += len(found.nearest)
     assert offered > 3
+
+
+def test_no_table_is_offered_that_takes_long_to_judge(ruled: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users may ask for refused tables as often as for others, and are charged for the work of answers only."""
+    builder, limit, made = ruled(history=HistoryRule(success=0.5, largest=1000)), 2.5, set[str]()
+    table = MicrodataSource.table
+
+    def noted(self: MicrodataSource, cube: Cube) -> ProtectedTable:
+        if len(cube.axes) > 1:  # sizes of codes are looked up once for each variable
+            made.add(",".join(axis.full_name for axis in cube.axes))
+        return table(self, cube)
+
+    monkeypatch.setattr(MicrodataSource, "seconds", lambda *_: 1.0)
+    monkeypatch.setattr("discreet.serve.builder.MOST_SECONDS", limit)
+    monkeypatch.setattr(MicrodataSource, "table", noted)
+    refused = 0
+    for others in combinations(("AGE.M", "EDU", "CAS.H", "LMS.H", "HAR", "OCC"), 2):
+        made.clear()
+        if isinstance(builder.ask(query("GEO.M", *others), "u"), Refusal):
+            refused += 1
+            assert len(made) <= 1 + int(limit)  # what was asked for, and two to be offered
+    assert refused > 3
 
 
 @pytest.mark.parametrize("where", ["", 'CAS == "1.1"', 'AGE == "Y_LT15" or LOC == "1"'])

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import islice
-from math import prod
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ NOT_IN_RELEASE = phrase(
 )
 MOST_OFFERED = 3
 MOST_JUDGED = 12
+MOST_SECONDS = 0.5  # of making tables that may be offered: the limit of work does not charge users for them
 STEPS = 3  # changes of the refused table
 MOST_WHOLE = 100_000  # cells of a table whose whole grid is laid out, to take the requested cells from
 MOST_SHORT = 20_000  # cells of an answer that is made at once
@@ -435,11 +436,20 @@ class TableBuilder:
         return judged if isinstance(judged, Refusal) else None
 
     def _with_nearest(self, refusal: Refusal, question: Question, user: str) -> Refusal:
-        """The refusal with tables that pass the rules, and the history of the user or what they can pay."""
+        """The refusal with tables that pass the rules, and the history of the user or what they can pay.
+
+        Tables that together take too long to make are not judged.
+        """
+        is_guarded = self._accounts is None and self._history.is_guarded
+        left = MOST_SECONDS if is_guarded or self.catalogue.rule.looks_at_cells else inf
 
         def passes(query: Query) -> bool:
+            nonlocal left
             try:
                 found = self._resolved(query)
+                if (needed := self.seconds(query)) > left:
+                    return False
+                left -= needed
                 if self._verdict(found, job=False).refusal is not None:
                     return False
                 if self._accounts is not None:
