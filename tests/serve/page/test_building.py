@@ -51,7 +51,7 @@ def test_by_keyboard_alone(opens: Opens, served: str) -> None:
     key(page, "grip-SEX").focus()
     page.keyboard.press("ArrowUp")  # SEX into the rows, after AGE
     page.keyboard.press("ArrowLeft")
-    assert page.evaluate("document.activeElement.dataset.key") == "grip-SEX"
+    expect(key(page, "grip-SEX")).to_be_focused()
     key(page, "grip-AGE").focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator("#live")).to_contain_text("Columns")
@@ -90,7 +90,7 @@ def test_axes_move_by_buttons(opens: Opens, served: str) -> None:
     key(page, "swap").click()
     same(page, served, [], ["AGE.L", "SEX"])
     key(page, "remove-SEX").click()
-    assert page.evaluate("document.activeElement.dataset.key") == "variable-SEX"
+    expect(key(page, "variable-SEX")).to_be_focused()
 
 
 def whole_of(kind: str, grid: list[list[int | None]], row: int, column: int) -> int | None:
@@ -159,7 +159,7 @@ def test_codes_totals_and_categories(opens: Opens, served: str) -> None:
     key(page, "tick").click()  # nothing is chosen at first, which means all
     key(page, "code-1").uncheck()
     key(page, "apply").click()
-    assert page.evaluate("document.activeElement.dataset.key") == "codes-SEX"
+    expect(key(page, "codes-SEX")).to_be_focused()
     expect(page.locator("[data-cells]")).to_have_text("14")
     shown(page)
     assert heads(page, "thead th.leaf") == ["2"]
@@ -208,7 +208,7 @@ def test_a_cell_tells_its_noise_range(opens: Opens, served: str) -> None:
     expect(page.locator("[data-range]")).to_have_attribute("data-range", f"{told['low']} {told['high']}")
     expect(page.locator(".cell-panel")).to_contain_text("Female")
     key(page, "cell-close").click()
-    assert page.evaluate("document.activeElement.dataset.row") == "2"
+    expect(page.locator(":focus")).to_have_attribute("data-row", "2")
 
 
 def test_a_link_restores_everything(opens: Opens, served: str) -> None:

@@ -95,7 +95,7 @@ def test_the_tree_is_used_by_keys_and_told_to_screen_readers(opens: Opens) -> No
         "ArrowLeft",
     ):
         page.keyboard.press(pressed)
-    assert page.evaluate("document.activeElement.dataset.key") == "code-Y_LT15"
+    expect(key(page, "code-Y_LT15")).to_be_focused()
     expect(key(page, "code-Y_LT15")).to_have_attribute("aria-expanded", "false")
     page.keyboard.press("ArrowRight")
     line = key(page, "code-Y5-9")
@@ -109,7 +109,7 @@ def test_the_tree_is_used_by_keys_and_told_to_screen_readers(opens: Opens) -> No
     page.keyboard.press("Enter")  # only this
     expect(page.locator("dialog .chips .chip")).to_have_count(1)
     page.keyboard.press("End")
-    assert page.evaluate("document.activeElement.getAttribute('aria-posinset')") == "7"
+    expect(page.locator(":focus")).to_have_attribute("aria-posinset", "7")
 
 
 def test_thousands_of_areas_are_few_elements(opens: Opens) -> None:

@@ -186,7 +186,7 @@ def test_cards_have_buttons_for_fingers(opens: Opens) -> None:
     expect(page.locator('.cards[data-side="rows"] .card').first).to_have_attribute("data-variable", "AGE")
     key(page, "other-SEX").click()
     expect(page.locator('.cards[data-side="columns"] .card')).to_have_attribute("data-variable", "SEX")
-    assert page.evaluate("document.activeElement.dataset.key") == "other-SEX"
+    expect(key(page, "other-SEX")).to_be_focused()
     sizes = page.eval_on_selector_all(".card-moves button", "all => all.map(one => one.offsetHeight)")
     assert min(sizes) >= 40
 
