@@ -201,12 +201,17 @@ def _replaceable(target: Path, option: str) -> None:
 
 
 def _others(release: Path) -> list[str]:
-    """The files of a release folder that are not of the release, hidden ones aside; none known of a damaged one."""
+    """The files in a release folder that are not of the release; none are known of a damaged one.
+
+    What file managers leave, and a draft of a signature, may be removed with it.
+    """
     try:
         found = unlisted(files_in(release), read_manifest(release))
     except BrokenRelease:
         return []
-    return [path for path in found if not any(name.startswith(".") for name in path.split("/"))]
+    return [
+        path for path in found if Path(path).name != ".DS_Store" and not path.startswith(f".{SIGNATURE}.")
+    ]
 
 
 def files_in(folder: Path) -> Iterator[str]:
